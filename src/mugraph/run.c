@@ -37,8 +37,11 @@ static po_status make_stores(po_mu_run *run) {
                                "muGraph '%s': tensor '%s' is too large to evaluate", mu->name,
                                t->name);
         }
-        if (t->place == PO_MU_OUTPUT || t->place >= PO_MU_DEVICE)
-            s->stamp = PO_NEW_N(run->arena, uint32_t, s->count);
+        /* Written here, since pages that are read first are made twice. */
+        if (t->place == PO_MU_OUTPUT || t->place >= PO_MU_DEVICE) {
+            s->stamp = po_arena_alloc(run->arena, (size_t)s->count * sizeof *s->stamp);
+            memset(s->stamp, 0, (size_t)s->count * sizeof *s->stamp);
+        }
         s->chunk = 1;
         if (s->stamp && s->n_inside < s->count)
             stamp_ring(s, t);

@@ -48,8 +48,14 @@ static uint32_t add(const po_mu *mu, po_choice *choices, uint32_t n, const po_mu
         return n;
     int64_t frames =
         v->frames.axis == PO_NONE ? 1 : mu->tensors[v->n.s->in[v->n.a].tensor].dims[v->frames.axis];
-    if (shared(v, frames, outputs, slice, block, odd ? v->outputs : panels[i][0]) > LARGEST_BLOCK)
-        return n;
+    while (shared(v, frames, outputs, slice, block, odd ? v->outputs : panels[i][0]) >
+           LARGEST_BLOCK) {
+        if (odd || i == 3)
+            return n;
+        i++; /* which divides the outputs as the larger one did, or ends it */
+        if (v->outputs % panels[i][0] != 0)
+            return n;
+    }
     choices[n] = (po_choice){.how = &po_schedule_winograd};
     choices[n].n[PO_WINOGRAD_OUTPUTS] = outputs;
     choices[n].n[PO_WINOGRAD_SLICE] = slice;
@@ -97,7 +103,8 @@ static bool tiles_fit(const po_mu *mu, const po_mu_conv *v, int64_t m) {
 
 uint32_t po_winograd_list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
     static const int64_t slices[] = {64, 48, 32, 16}, forms[] = {6, 4, 2};
-    enum { LARGEST_WEIGHTS = 3 << 20, FEW_TILES = 784, SMALL_MAP = 64 };
+    /* Larger weights are read from memory for each block: 32 tiles take longer to work by far. */
+    enum { LARGEST_WEIGHTS = 3 << 20, MANY_TILES = 32, FEW_TILES = 784, SMALL_MAP = 64 };
     po_mu_conv v;
     if (!po_conv_of(naive, step, &v))
         return n;
@@ -124,16 +131,16 @@ uint32_t po_winograd_list(const po_mu *naive, uint32_t step, po_choice *choices,
                         slices[i] / (v.frames.taps > 1 && slices[i] == 64 ? 2 : 1), 0);
                 taken++;
             }
-        if (ty * tx * v.frames.taps * v.inputs * v.outputs > LARGEST_WEIGHTS || y->apart > 1 ||
-            x->apart > 1)
+        if (y->apart > 1 || x->apart > 1)
             continue;
+        const bool large = ty * tx * v.frames.taps * v.inputs * v.outputs > LARGEST_WEIGHTS;
         if (y->axis == PO_NONE) {
-            if (po_ends_outside(naive, v.n.out, x->at))
+            if (!large && po_ends_outside(naive, v.n.out, x->at))
                 n = list_sequence(naive, choices, n, v, m);
             continue;
         }
         for (int64_t block = 1; block <= 4 && block < rows; block *= 2)
-            if (rows % block == 0)
+            if (rows % block == 0 && (!large || block * columns >= MANY_TILES))
                 n = add(naive, choices, n, &v, m, v.inputs, block);
     }
     return n;
