@@ -198,6 +198,26 @@ static po_part_walk walk_of(const po_loaded_kernel *kernel, uint32_t twin, const
 
 static const float unlike = -7.25F; /* in memory that the kernel is to write, or to leave */
 
+/* A row, of numbers from place e on (NULL: `unlike`). Where the next one begins. */
+static int64_t put_row(float *to, int64_t step, int64_t n, const numbers *from, int64_t e) {
+    if (!from) {
+        for (int64_t i = 0; i < n; i++)
+            to[i * step] = unlike;
+        return e;
+    }
+    while (n > 0) {
+        const int64_t some = n < from->period - e ? n : from->period - e;
+        if (step == 1)
+            memcpy(to, from->data + e, (size_t)some * sizeof *to);
+        for (int64_t i = 0; i < some && step != 1; i++)
+            to[i * step] = from->data[e + i];
+        to += some * step;
+        n -= some;
+        e = e + some == from->period ? 0 : e + some;
+    }
+    return e;
+}
+
 static void put(const po_standalone_step *lone, const po_step_values *v, po_values_kind kind,
                 uint32_t out, const po_loaded_kernel *kernel) {
     for (uint32_t id = 0; id < v->naive->n_tensors; id++) {
@@ -210,11 +230,8 @@ static void put(const po_standalone_step *lone, const po_step_values *v, po_valu
         po_part_walk w = walk_of(kernel, twin, &all);
         int64_t e = 0, step;
         do {
-            float *to = &kernel->device[w.at];
-            for (int64_t n = po_part_row(&w, &step); n > 0; n--, to += step) {
-                *to = id == out ? unlike : from->data[e];
-                e = id == out || e + 1 == from->period ? 0 : e + 1;
-            }
+            const int64_t n = po_part_row(&w, &step);
+            e = put_row(&kernel->device[w.at], step, n, id == out ? NULL : from, e);
         } while (po_part_next_row(&w));
     }
 }
