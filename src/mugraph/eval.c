@@ -145,12 +145,12 @@ static bool multiply_add(po_mu_run *run, const po_mu_plan *plan, double *const *
 
 /* --- any expression --- */
 
-/* S(v) of a function's value v: how far its arguments' errors, by S(a) and so on, move it, and its
- * own rounding. */
-/* What kernels have of these functions below the least normal float is 0 (codegen/cpu/prelude.c):
+/* What kernels have of exp and sigmoid below the least normal float is 0 (codegen/cpu/prelude.c):
  * that is 8 u of this. */
 static const double flushed = 0x1p-105;
 
+/* S(v) of a function's value v: how far its arguments' errors, by S(a) and so on, move it, and its
+ * own rounding. */
 static double magnitude_of(po_mu_function function, const double x[3], const double s[3],
                            double v) {
     double slope = 0, least = 0;
@@ -175,7 +175,7 @@ static double magnitude_of(po_mu_function function, const double x[3], const dou
         return size_of(v) + slope * s[0] +
                (v != 0 && x[0] != 0 ? fabs(v * log(fabs(x[0]))) * s[1] : 0);
     case PO_MU_EXP:
-        least = flushed;
+        least = isinf(x[0]) ? 0 : flushed; /* exactly 0 there */
         slope = v;
         break;
     case PO_MU_LOG:
@@ -193,7 +193,7 @@ static double magnitude_of(po_mu_function function, const double x[3], const dou
         slope = 2 / sqrt(3.14159265358979323846) * exp(-x[0] * x[0]);
         break;
     case PO_MU_SIGMOID:
-        least = flushed;
+        least = isinf(x[0]) ? 0 : flushed;
         slope = v * (1 - v);
         break;
     case PO_MU_FLOOR:

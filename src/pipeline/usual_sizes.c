@@ -9,14 +9,15 @@
 /* Maps are halved five times at most in nearly all networks. */
 enum { PERIOD = 32, MOST_DIMS = 4 };
 
-/* Whether the dim has such a length wherever the model is meant to be used. */
+/* Whether the dim has such a length where the model is meant to be used: one sample at the first
+ * place, whole periods at all of them. */
 static bool is_meant(const po_inputs *plan, const po_length_is *is) {
-    bool all = true;
-    for (uint32_t k = 0; k < po_inputs_meant(plan) && is->multiple; k++)
-        all &= po_length_holds(
-            is, po_inputs_length(plan, is->input, is->axis, po_inputs_meant_size(k)));
-    return all && po_length_holds(
-                      is, po_inputs_length(plan, is->input, is->axis, po_inputs_meant_size(0)));
+    const uint32_t n = is->multiple ? po_inputs_meant(plan) : 1;
+    for (uint32_t k = 0; k < n; k++)
+        if (!po_length_holds(is,
+                             po_inputs_length(plan, is->input, is->axis, po_inputs_meant_size(k))))
+            return false;
+    return true;
 }
 
 /* One sample in a batch, which is an input's first axis; whole periods of a map. */
