@@ -444,7 +444,9 @@ static void test_open_dims(void **state) {
     const char *b = "pir 1 ir_version=8 opset=17\n"
                     "graph g (x: f32[\"N\",4,\"L\"]) -> (y) {\n  y = Identity(x)\n}\n";
     po_proof_report r = test_prove(&ctx, a, b, NULL);
-    assert_true(r.proved && r.sizes == 3);
+    /* Every size is shown at one of them. */
+    assert_true(r.proved && r.every_size && r.sizes == 1 && r.trials >= 2);
+    assert_true(r.log2_bound < -20 && r.elements > 0);
 }
 
 static void test_what_is_not_proved(void **state) {

@@ -115,6 +115,7 @@ typedef struct po_prun {
     po_pfractions fractions;
     uint64_t seed;
     double cpu_end;     /* 0: none */
+    bool late;          /* that did not suffice */
     po_hash_map *reuse; /* expensive nodes that were evaluated, by operator and inputs */
     struct po_preuse *kept;
     uint32_t n_kept, cap_kept;
@@ -154,6 +155,8 @@ __attribute__((format(printf, 2, 3))) po_status po_pfail(po_prun *run, const cha
 
 /* Whether the CPU time left suffices for so many products, at a rate that any machine reaches. */
 bool po_prun_affordable(const po_prun *run, double products);
+/* PO_UNSUPPORTED: that it would not be. */
+po_status po_prun_late(po_prun *run);
 
 /* tensor.c */
 /* Residues without contents yet, zeroed. */

@@ -163,7 +163,7 @@ po_status po_pn_sum(po_pnode *n) {
                 return PO_UNSUPPORTED;
         }
         if (!po_prun_affordable(n->run, po_sum_iterations(sums[k])))
-            return po_pfail(n->run, "the CPU time given for the proof does not suffice");
+            return po_prun_late(n->run);
         po_ptensor *t = po_pn_out(n, k);
         PO_TRY(po_sum_eval_mod(n->arena, n->run->field, sums[k], mod, t->mod));
         bound_of(n, sums[k], t);

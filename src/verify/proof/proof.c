@@ -20,6 +20,7 @@ typedef struct proof {
     const po_proof_options *options;
     po_inputs *plan;
     double cpu_start;
+    bool late;                           /* the last trial had not enough of it */
     uint32_t n_taken, taken[MOST_SIZES]; /* assignments that the original takes */
     po_sizes *every; /* shown for every size from this trial on; NULL: it is not asked for */
     po_proof_report *report;
@@ -323,6 +324,7 @@ static po_status one_trial(proof *p, uint32_t trial, uint32_t size, bool *equal,
                            ? run_parts(p, &run, equal)
                            : run_trial(p, &run, size, equal, refused);
     po_prun_forget(&run);
+    p->late = run.late;
     p->report->degree = fmax(p->report->degree, run.degree);
     p->report->nodes += run.nodes;
     p->report->reused += run.reused;
@@ -373,8 +375,9 @@ static po_status every_at(proof *p, po_arena *arena, uint32_t size, bool *done) 
     double sum = 0;
     po_spacing spacing = {1, false};
     po_status status = PO_OK;
+    uint32_t trial = 0;
     p->every = po_sizes_create(p->ctx, arena, p->plan, size, p->original, p->candidate);
-    for (uint32_t trial = 0; trial < PO_PROOF_TRIALS && hold && status == PO_OK; trial++) {
+    for (; trial < PO_PROOF_TRIALS && hold && status == PO_OK; trial++) {
         double missed = 0;
         if (trial > 1 && sum < LEAST_BOUND)
             break;
@@ -387,31 +390,53 @@ static po_status every_at(proof *p, po_arena *arena, uint32_t size, bool *done) 
         p->report->every_size = true;
         p->report->spaced = (int32_t)spacing.spaced;
         p->report->positive = spacing.positive;
-        p->report->log2_bound = fmax(p->report->log2_bound, sum);
+        p->report->log2_bound = sum;
+        p->report->trials = trial;
     }
     po_sizes_free(p->every);
     p->every = NULL;
     return status;
 }
 
-/* At the last assignment that the original takes, which is the largest of those tried. What is
- * known without it stays. */
-static po_status prove_every(proof *p) {
+/* At the largest of these assignments that the original takes: *done, there is one. What is known
+ * without it stays. */
+static po_status prove_every(proof *p, const uint32_t *sizes, uint32_t n, bool *done) {
     po_proof_report kept = *p->report;
     po_arena *arena = po_arena_create(p->ctx);
     po_status status = PO_OK;
-    bool done = false;
-    for (uint32_t i = p->n_taken; i-- > 0 && !done && status == PO_OK;)
-        status = every_at(p, arena, p->taken[i], &done);
+    *done = false;
+    for (uint32_t i = n; i-- > 0 && !*done && status == PO_OK;)
+        if (po_inputs_fit(p->ctx, p->plan, p->original, sizes[i]))
+            status = every_at(p, arena, sizes[i], done);
     po_arena_free(arena);
     if (p->report->every_size) {
         kept.every_size = true;
         kept.spaced = p->report->spaced;
         kept.positive = p->report->positive;
-        kept.log2_bound = p->report->log2_bound;
+        kept.log2_bound = fmax(kept.log2_bound, p->report->log2_bound);
+        kept.trials = kept.trials > p->report->trials ? kept.trials : p->report->trials;
+        kept.elements = p->report->elements;
     }
+    kept.degree = p->report->degree;
+    kept.nodes = p->report->nodes;
+    kept.reused = p->report->reused;
     *p->report = kept;
     return status;
+}
+
+/* Once it is proved at one size: where every size is shown no other is tried. */
+static po_status prove_every_soon(proof *p, double *worst, bool *done) {
+    static const uint32_t sizes[MOST_SIZES] = {0, 1, 2};
+    const uint32_t n = po_inputs_sizes(p->plan);
+    p->report->log2_bound = *worst;
+    PO_TRY(prove_every(p, sizes, n < MOST_SIZES ? n : MOST_SIZES, done));
+    *worst = p->report->log2_bound;
+    return PO_OK;
+}
+
+/* What was proved at some sizes stands where there was no time for more of them. */
+static bool is_over(const proof *p) {
+    return p->report->sizes > 0 && p->late;
 }
 
 static po_status prove(proof *p) {
@@ -423,6 +448,7 @@ static po_status prove(proof *p) {
     double worst = -INFINITY;
     bool all = equal;
     uint32_t sizes = po_inputs_sizes(p->plan);
+    bool every = false; /* it was asked */
     for (uint32_t size = 0; size < sizes && equal && (size < MOST_SIZES || r->sizes == 0); size++) {
         bool any = false;
         if (sizes > 1 && !po_inputs_fit(p->ctx, p->plan, p->original, size))
@@ -447,21 +473,28 @@ static po_status prove(proof *p) {
         }
         /* Lengths that the original itself does not take say nothing of the candidate. */
         equal = equal || refused;
+        if (!equal && is_over(p)) {
+            equal = true;
+            break;
+        }
         if (refused)
             continue;
         worst = fmax(worst, sum);
         all = all && any;
         p->taken[p->n_taken++] = size;
-        r->sizes++;
+        if (r->sizes++ == 0 && sizes > 1 && worst < LEAST_BOUND)
+            PO_TRY(prove_every_soon(p, &worst, &every));
+        if (r->every_size)
+            break;
     }
     if (r->differ == PO_DIFFER_UNEXPLAINED)
         PO_TRY(po_disprove(p->ctx, p->plan, p->original, p->candidate, seconds_in_floats, r));
     equal = equal && r->sizes > 0;
     r->log2_bound = equal ? worst : 0;
     r->proved = equal && worst < LEAST_BOUND;
-    r->any_batch = r->proved && all;
-    if (r->proved && sizes > 1)
-        PO_TRY(prove_every(p));
+    r->any_batch = r->proved && (all || r->every_size);
+    if (r->proved && sizes > 1 && !every)
+        PO_TRY(prove_every(p, p->taken, p->n_taken, &every));
     if (r->proved)
         r->why[0] = '\0';
     if (equal && !r->proved)

@@ -408,12 +408,17 @@ static po_psize inputs_size(const po_pnode *n) {
     return size;
 }
 
+po_status po_prun_late(po_prun *run) {
+    run->late = true;
+    return po_pfail(run, "the CPU time given for the proof does not suffice");
+}
+
 static po_status evaluate(frame *f, po_pnode *n) {
     po_prun *run = f->run;
     po_hash print = {0, 0};
     bool worth = po_op_is_product(n->node->op); /* what time goes into */
     if (run->nodes++ % 16 == 15 && !po_prun_affordable(run, 0))
-        return po_pfail(run, "the CPU time given for the proof does not suffice");
+        return po_prun_late(run);
     if (worth) {
         print = po_pn_print(n);
         uint32_t i = po_hash_map_get(run->reuse, print);
