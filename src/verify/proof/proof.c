@@ -424,12 +424,15 @@ static po_status prove_every(proof *p, const uint32_t *sizes, uint32_t n, bool *
     return status;
 }
 
-/* Once it is proved at one size: where every size is shown no other is tried. */
-static po_status prove_every_soon(proof *p, double *worst, bool *done) {
-    static const uint32_t sizes[MOST_SIZES] = {0, 1, 2};
-    const uint32_t n = po_inputs_sizes(p->plan);
+/* Once it is proved at one size: where every size is shown no other is tried. one_sample: sizes
+ * that differ in their batches are none of their own. */
+static po_status prove_every_soon(proof *p, bool one_sample, double *worst, bool *done) {
+    uint32_t sizes[MOST_SIZES], n = 0;
+    for (uint32_t i = 0; i < MOST_SIZES && i < po_inputs_sizes(p->plan); i++)
+        if (!one_sample || !was_tried(p->plan, i))
+            sizes[n++] = i;
     p->report->log2_bound = *worst;
-    PO_TRY(prove_every(p, sizes, n < MOST_SIZES ? n : MOST_SIZES, done));
+    PO_TRY(prove_every(p, sizes, n, done));
     *worst = p->report->log2_bound;
     return PO_OK;
 }
@@ -483,7 +486,7 @@ static po_status prove(proof *p) {
         all = all && any;
         p->taken[p->n_taken++] = size;
         if (r->sizes++ == 0 && sizes > 1 && worst < LEAST_BOUND)
-            PO_TRY(prove_every_soon(p, &worst, &every));
+            PO_TRY(prove_every_soon(p, any, &worst, &every));
         if (r->every_size)
             break;
     }
