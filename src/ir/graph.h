@@ -262,6 +262,8 @@ po_hash po_attr_hash(const po_attr *attr);
 /* The name a value is written with: captured values have the name of what they capture. */
 const char *po_graph_value_name(const po_graph *graph, po_value_id value);
 
+/* The input of this name; PO_NONE: there is none. */
+po_value_id po_graph_input(const po_graph *graph, const char *name);
 /* The live nodes in execution order: ids, in the graph's arena. */
 const po_node_id *po_graph_order(const po_graph *graph, po_arena *arena, uint32_t *n);
 /* The node that makes the value, or NULL. */

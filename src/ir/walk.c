@@ -63,6 +63,13 @@ const po_node_id *po_graph_order(const po_graph *graph, po_arena *arena, uint32_
     return order;
 }
 
+po_value_id po_graph_input(const po_graph *graph, const char *name) {
+    for (uint32_t i = 0; i < graph->n_inputs; i++)
+        if (strcmp(graph->values[graph->inputs[i]].name, name) == 0)
+            return graph->inputs[i];
+    return PO_NONE;
+}
+
 static po_graph *clone_into(po_arena *arena, const po_graph *g, po_graph *parent);
 
 static po_attr clone_attr(po_arena *arena, const po_attr *a, po_graph *owner) {

@@ -10,13 +10,6 @@ static const char *const names[] = {"else_branch", "then_branch"};
 
 /* --- making --- */
 
-static po_value_id input_named(const po_graph *graph, const char *name) {
-    for (uint32_t i = 0; i < graph->n_inputs; i++)
-        if (strcmp(graph->values[graph->inputs[i]].name, name) == 0)
-            return graph->inputs[i];
-    return PO_NONE;
-}
-
 /* Names of lengths are the form's own: they say nothing of the graph around it. */
 static void add_output(po_graph *body, po_value_id v) {
     po_type *type = &body->values[v].type;
@@ -34,7 +27,7 @@ static po_status fill(po_ctx *ctx, po_graph *graph, po_graph *from, po_graph *bo
     po_status status = PO_OK;
     po_name_sources(from); /* they are called otherwise in the body */
     for (uint32_t i = 0; i < from->n_inputs; i++) {
-        const po_value_id outer = input_named(graph, from->values[from->inputs[i]].name);
+        const po_value_id outer = po_graph_input(graph, from->values[from->inputs[i]].name);
         if (outer != PO_NONE)
             c.map[from->inputs[i]] = po_graph_capture(body, outer);
     }
@@ -71,7 +64,7 @@ static po_status add_condition(po_ctx *ctx, po_graph *graph, po_node_id place,
     *all = PO_NONE;
     for (uint32_t i = 0; i < n; i++) {
         const int64_t axis = lengths[i].axis;
-        const po_value_id x = input_named(graph, lengths[i].input);
+        const po_value_id x = po_graph_input(graph, lengths[i].input);
         if (x == PO_NONE)
             return po_fail(ctx, PO_UNSUPPORTED, "'%.100s' is no input", lengths[i].input);
         const po_value_id shape = po_add_op(graph, place, PO_OP_Shape, 1, &x, NULL);

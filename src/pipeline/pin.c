@@ -26,12 +26,10 @@ static void bind_symbol(symbols *s, const char *symbol, int64_t length) {
 }
 
 static po_status pin_input(po_ctx *ctx, po_graph *graph, symbols *s, const po_pin *pin) {
-    po_value *value = NULL;
-    for (uint32_t i = 0; i < graph->n_inputs && !value; i++)
-        if (strcmp(graph->values[graph->inputs[i]].name, pin->name) == 0)
-            value = &graph->values[graph->inputs[i]];
-    if (!value)
+    const po_value_id input = po_graph_input(graph, pin->name);
+    if (input == PO_NONE)
         return po_fail(ctx, PO_BAD_USE, "--input-shape: the model has no input '%s'", pin->name);
+    po_value *value = &graph->values[input];
     const po_type *had = &value->type;
     PO_TRY(po_pin_check(ctx, "input-shape", had, pin));
     po_dim *dims = PO_NEW_N(graph->arena, po_dim, pin->rank + 1);

@@ -53,15 +53,13 @@ static po_status make(const po_run *run, const po_graph *open, const po_branches
     return PO_OK;
 }
 
-po_status po_usual_find(const po_run *run, const po_graph *open, po_variant_plan *base,
-                        po_branches *usual) {
-    po_inputs *plan;
+po_status po_usual_find(const po_run *run, const po_inputs *plan, const po_graph *open,
+                        po_variant_plan *base, po_branches *usual) {
     po_length_is *list = PO_NEW_N(run->arena, po_length_is, MOST_DIMS);
     *base = (po_variant_plan){.of = "branch for usual sizes"};
     *usual = (po_branches){.lengths = list};
     if (run->options->cuda || po_run_skips(run, "usual") || po_record_weights(open) > MOST_TWICE)
         return PO_OK;
-    PO_TRY(po_run_inputs(run, run->arena, open, NULL, &plan));
     usual->n = po_inputs_meant(plan) > 0 ? find_usual(plan, open, list) : 0;
     if (usual->n == 0)
         return PO_OK;

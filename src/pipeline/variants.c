@@ -332,25 +332,48 @@ static po_status make_open(const po_run *run, const po_variant_list *list,
                                       : PO_OK;
 }
 
-/* The form for usual sizes, and the same choices of the model itself for all others. */
+/* One that was made so; NULL. */
+static const po_variant *find_made(const po_variant_list *list, const po_variant_plan *plan) {
+    for (uint32_t i = 0; i < list->n; i++) {
+        const po_variant *v = &list->variants[i];
+        if (v->how && v->how->from == plan->from && v->how->choices == plan->choices)
+            return v;
+    }
+    return NULL;
+}
+
+/* The form for usual sizes, beside one for all others, which was made with these counts. */
+static po_status add_usual(const po_run *run, const po_variant_list *list,
+                           const po_variant_plan *plan, const po_postopt_options *options,
+                           const po_graph *form, const po_postopt_counts *of_form, po_graph **out,
+                           po_postopt_counts *counts) {
+    po_graph *usual;
+    const po_branches *by = &list->usual;
+    *out = NULL;
+    PO_TRY(po_postopt(run->ctx, plan->from, options, &usual, counts));
+    po_status status = po_usual_does_more(counts, of_form)
+                           ? po_branches_make(run->ctx, usual, form, by->lengths, by->n, out)
+                           : PO_OK;
+    po_graph_free(usual);
+    return status;
+}
+
+/* Beside the same choices of the model itself. */
 static po_status make_usual(const po_run *run, const po_variant_list *list,
                             const po_variant_plan *plan, const po_postopt_options *options,
                             po_graph **out, po_postopt_counts *counts) {
     po_variant_plan open = list->bases[PO_BASE_MODEL];
-    po_postopt_counts of_open;
-    po_graph *form, *usual;
     open.choices = plan->choices;
+    const po_variant *made = find_made(list, &open);
+    if (made)
+        return add_usual(run, list, plan, options, made->graph, made->counts, out, counts);
+    po_postopt_counts of_form;
+    po_graph *form;
     *out = NULL;
-    PO_TRY(make_open(run, list, &open, options, &form, &of_open));
+    PO_TRY(make_open(run, list, &open, options, &form, &of_form));
     if (!form)
         return PO_OK;
-    po_status status = po_postopt(run->ctx, plan->from, options, &usual, counts);
-    if (status == PO_OK) {
-        if (po_usual_does_more(counts, &of_open))
-            status =
-                po_branches_make(run->ctx, usual, form, list->usual.lengths, list->usual.n, out);
-        po_graph_free(usual);
-    }
+    po_status status = add_usual(run, list, plan, options, form, &of_form, out, counts);
     po_graph_free(form);
     return status;
 }
@@ -413,9 +436,7 @@ void po_variant_list_begin(po_variant_list *list, const po_imported *imported,
 
 /* What names are as long as where the model is meant to be used, whatever it was read at: forms are
  * made again where a run is recalled. */
-static po_status find_meant(const po_run *run, const po_graph *graph, po_meant *meant) {
-    po_inputs *plan;
-    PO_TRY(po_run_inputs(run, run->arena, graph, NULL, &plan));
+static void find_meant(const po_run *run, const po_inputs *plan, po_meant *meant) {
     *meant = (po_meant){.n = po_inputs_meant(plan), .length = po_assigned_length};
     void **user = PO_NEW_N(run->arena, void *, meant->n + 1);
     for (uint32_t k = 0; k < meant->n; k++) {
@@ -423,7 +444,6 @@ static po_status find_meant(const po_run *run, const po_graph *graph, po_meant *
         user[k] = po_arena_memdup(run->arena, &there, sizeof there);
     }
     meant->user = user;
-    return PO_OK;
 }
 
 po_status po_variant_list_forms(const po_run *run, po_variant_list *f, const po_chosen *chosen) {
@@ -437,10 +457,13 @@ po_status po_variant_list_forms(const po_run *run, po_variant_list *f, const po_
         for (uint32_t k = 0; k < CHOICES; k++)
             if (i != k && choices[i].group > 0 && choices[i].group == choices[k].group)
                 rules.excludes[i] |= PO_CHOICE(k);
-    PO_TRY(po_usual_find(run, f->open, &f->bases[PO_BASE_USUAL], &f->usual));
+    po_inputs *plan;
+    PO_TRY(po_run_inputs(run, run->arena, f->graph, NULL, &plan));
+    find_meant(run, plan, &f->meant);
+    PO_TRY(po_usual_find(run, plan, f->open, &f->bases[PO_BASE_USUAL], &f->usual));
     rules.bases |= (uint32_t)(f->bases[PO_BASE_USUAL].from != NULL) << PO_BASE_USUAL;
     f->chooser = po_chooser_create(run->ctx, run->arena, &rules);
-    return find_meant(run, f->graph, &f->meant);
+    return PO_OK;
 }
 
 po_status po_variant_list_make(const po_run *run, po_variant_list *list, po_combination *form,

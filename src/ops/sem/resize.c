@@ -196,12 +196,11 @@ static bool add_axis(const resize *r, po_sum *sum, po_term *t, po_index *a, uint
         table[i] = PO_RATIONAL(0);
     for (int64_t o = 0; o < out; o++) {
         po_rational at;
-        int64_t from;
         po_rational *row = &table[o * in];
-        if (!source(r, o, in, out, &at) || !nearest_to(r, o, in, out, &from))
+        if (!source(r, o, in, out, &at))
             return false;
         if (!r->cubic && !r->linear)
-            row[from] = PO_RATIONAL(1);
+            row[nearest(r, at, in)] = PO_RATIONAL(1);
         else if (!(r->cubic ? cubic_row(r, at, in, row) : linear_row(at, in, row)))
             return false;
     }

@@ -17,9 +17,8 @@ static const char *told(selecting *s, po_choices before, po_choices choices) {
                            po_variant_name(s->run->arena, &more), s->run->options->tolerance);
 }
 
-/* It is there already: its turn is the next. */
-static po_status go_next(selecting *s, const po_combination *form, const char *why,
-                         uint32_t *number) {
+/* It is there already: its turn is the next. PO_NONE: it had one, or was not read. */
+static uint32_t go_next(selecting *s, const po_combination *form, const char *why) {
     uint32_t at = 0, first = 0;
     const uint32_t i = form ? form->number : PO_NONE;
     while (at < s->n_order && s->order[at] != i)
@@ -27,13 +26,12 @@ static po_status go_next(selecting *s, const po_combination *form, const char *w
     while (first < s->n_order && s->done[s->order[first]])
         first++;
     if (at == s->n_order || s->done[i])
-        return PO_OK;
+        return PO_NONE;
     for (; at > first; at--)
         s->order[at] = s->order[at - 1];
     s->order[first] = i;
     s->milder[i] = why;
-    *number = i;
-    return PO_OK;
+    return i;
 }
 
 po_status po_selecting_milder(selecting *s, uint32_t i, const po_verify_report *r,
@@ -53,8 +51,10 @@ po_status po_selecting_milder(selecting *s, uint32_t i, const po_verify_report *
     PO_TRY(po_ctx_poll(s->ctx));
     PO_TRY(po_variant_list_make(s->run, &s->list, po_chooser_add(s->list.chooser, base, choices),
                                 NULL));
-    if (s->list.n == before)
-        return go_next(s, po_chooser_find(s->list.chooser, base, choices), why, number);
+    if (s->list.n == before) {
+        *number = go_next(s, po_chooser_find(s->list.chooser, base, choices), why);
+        return PO_OK;
+    }
     PO_TRY(po_selecting_write(s, before));
     if (!s->written[before].path)
         return PO_OK;

@@ -15,10 +15,8 @@ enum { SEQUENCE_ITEMS = 3 };
 /* --- the plan --- */
 
 static const po_value *input_named(const po_graph *graph, const char *name) {
-    for (uint32_t i = 0; graph && i < graph->n_inputs; i++)
-        if (strcmp(graph->values[graph->inputs[i]].name, name) == 0)
-            return &graph->values[graph->inputs[i]];
-    return NULL;
+    const po_value_id v = graph ? po_graph_input(graph, name) : PO_NONE;
+    return v == PO_NONE ? NULL : &graph->values[v];
 }
 
 /* What is left to chance where no consumer bounds an input. */

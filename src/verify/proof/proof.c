@@ -20,8 +20,7 @@ typedef struct proof {
     const po_proof_options *options;
     po_inputs *plan;
     double cpu_start;
-    bool late;                           /* the last trial had not enough of it */
-    uint32_t n_taken, taken[MOST_SIZES]; /* assignments that the original takes */
+    bool late;       /* the last trial had not enough of it */
     po_sizes *every; /* shown for every size from this trial on; NULL: it is not asked for */
     po_proof_report *report;
 } proof;
@@ -398,16 +397,20 @@ static po_status every_at(proof *p, po_arena *arena, uint32_t size, bool *done) 
     return status;
 }
 
-/* At the largest of these assignments that the original takes: *done, there is one. What is known
- * without it stays. */
-static po_status prove_every(proof *p, const uint32_t *sizes, uint32_t n, bool *done) {
+/* Once it is proved at a first size: where every size is shown no other is tried. At the largest of
+ * those that there are to try and that the original takes; one_sample: what differs in its batches
+ * alone is none of its own. What is known without it stays. */
+static po_status prove_every(proof *p, uint32_t first, bool one_sample) {
+    const uint32_t sizes = po_inputs_sizes(p->plan);
+    const uint32_t end = first >= MOST_SIZES ? first + 1 : sizes < MOST_SIZES ? sizes : MOST_SIZES;
     po_proof_report kept = *p->report;
     po_arena *arena = po_arena_create(p->ctx);
     po_status status = PO_OK;
-    *done = false;
-    for (uint32_t i = n; i-- > 0 && !*done && status == PO_OK;)
-        if (po_inputs_fit(p->ctx, p->plan, p->original, sizes[i]))
-            status = every_at(p, arena, sizes[i], done);
+    bool done = false;
+    for (uint32_t i = end; i-- > first && !done && status == PO_OK;)
+        if ((!one_sample || !was_tried(p->plan, i)) &&
+            po_inputs_fit(p->ctx, p->plan, p->original, i))
+            status = every_at(p, arena, i, &done);
     po_arena_free(arena);
     if (p->report->every_size) {
         kept.every_size = true;
@@ -424,19 +427,6 @@ static po_status prove_every(proof *p, const uint32_t *sizes, uint32_t n, bool *
     return status;
 }
 
-/* Once it is proved at one size: where every size is shown no other is tried. one_sample: sizes
- * that differ in their batches are none of their own. */
-static po_status prove_every_soon(proof *p, bool one_sample, double *worst, bool *done) {
-    uint32_t sizes[MOST_SIZES], n = 0;
-    for (uint32_t i = 0; i < MOST_SIZES && i < po_inputs_sizes(p->plan); i++)
-        if (!one_sample || !was_tried(p->plan, i))
-            sizes[n++] = i;
-    p->report->log2_bound = *worst;
-    PO_TRY(prove_every(p, sizes, n, done));
-    *worst = p->report->log2_bound;
-    return PO_OK;
-}
-
 /* What was proved at some sizes stands where there was no time for more of them. */
 static bool is_over(const proof *p) {
     return p->report->sizes > 0 && p->late;
@@ -451,7 +441,6 @@ static po_status prove(proof *p) {
     double worst = -INFINITY;
     bool all = equal;
     uint32_t sizes = po_inputs_sizes(p->plan);
-    bool every = false; /* it was asked */
     for (uint32_t size = 0; size < sizes && equal && (size < MOST_SIZES || r->sizes == 0); size++) {
         bool any = false;
         if (sizes > 1 && !po_inputs_fit(p->ctx, p->plan, p->original, size))
@@ -484,9 +473,10 @@ static po_status prove(proof *p) {
             continue;
         worst = fmax(worst, sum);
         all = all && any;
-        p->taken[p->n_taken++] = size;
+        r->log2_bound = worst;
         if (r->sizes++ == 0 && sizes > 1 && worst < LEAST_BOUND)
-            PO_TRY(prove_every_soon(p, any, &worst, &every));
+            PO_TRY(prove_every(p, size, any));
+        worst = r->log2_bound;
         if (r->every_size)
             break;
     }
@@ -496,8 +486,6 @@ static po_status prove(proof *p) {
     r->log2_bound = equal ? worst : 0;
     r->proved = equal && worst < LEAST_BOUND;
     r->any_batch = r->proved && (all || r->every_size);
-    if (r->proved && sizes > 1 && !every)
-        PO_TRY(prove_every(p, p->taken, p->n_taken, &every));
     if (r->proved)
         r->why[0] = '\0';
     if (equal && !r->proved)

@@ -119,31 +119,11 @@ static int64_t roomy(const po_names *n, const po_input *in, uint32_t axis) {
     return taken > least ? taken : least;
 }
 
-typedef struct one_name {
-    const char *name;
-    int64_t length;
-} one_name;
-
-static bool of_name(void *user, const char *name, int64_t *length) {
-    const one_name *n = user;
-    *length = n->length;
-    return strcmp(name, n->name) == 0;
-}
-
-/* How many times the name a length is; 0 where it is something else. */
-static int64_t times_of(const po_names *n, uint32_t name, po_dim d) {
-    one_name one = {n->name[name], 1};
-    int64_t times;
-    if (!po_size_at(n->arena, d, of_name, &one, &times) || times < 1)
-        return 0;
-    return po_dim_same(po_size_times(n->arena, (po_dim){-1, one.name}, times), d) ? times : 0;
-}
-
 /* The name alone, or so many times it: then its length follows. */
 static void learn_length(po_names *n, po_dim d, int64_t length) {
     for (uint32_t i = 0; i < n->n; i++) {
-        const int64_t times = n->tried[i] < 0 ? times_of(n, i, d) : 0;
-        if (times > 0)
+        const int64_t times = po_size_divide(n->arena, d, (po_dim){-1, n->name[i]}).value;
+        if (n->tried[i] < 0 && times > 0)
             n->tried[i] = (length + times - 1) / times;
     }
 }
