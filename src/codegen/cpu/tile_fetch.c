@@ -1,18 +1,37 @@
 /* What a tile asks for before it is needed. */
 #include "codegen/cpu/tile.h"
 
+/* In C, whether these rows are the first that the slice at hand is worked for: those of the next
+ * sample or line find fetched what comes. NULL: there are no others. */
+static const char *is_first(const cg_tile_work *w, const po_mu_access *access) {
+    cg *g = w->t->g;
+    po_text text;
+    po_text_init(&text, g->arena);
+    const po_mu_access *out = &w->s->out;
+    for (uint32_t x = 0; x < g->mu->tensors[out->tensor].rank; x++)
+        for (uint32_t i = 0; i < out->axes[x].n; i++) {
+            uint32_t label = out->axes[x].terms[i].label;
+            const char *name = g->value[label].name;
+            if (label != w->t->row && label != w->t->lane && name != NULL &&
+                !po_mu_has(g->mu, access, label))
+                po_text_printf(&text, "%s%s == 0", text.size ? " && " : "", name);
+        }
+    return text.size ? text.data : NULL;
+}
+
 /* Of rows whose number is open each fetches as much, so that few of them fetch the slice as well.
  */
-static void share_by_rows(cg_tile_work *w, const po_text *from, const char *row, int64_t slice,
-                          int64_t bodies) {
+static void share_by_rows(cg_tile_work *w, const po_text *from, const char *row, const char *first,
+                          int64_t slice, int64_t bodies) {
     cg *g = w->t->g;
     const char *rows = g->span[w->t->row].count;
     w->stride = (slice + bodies - 1) / bodies;
     w->step = "hs";
     w->paced = true;
     cg_line(g, "const long hr = (%lld + %s) / %s;", (long long)(slice - 1), rows, rows);
-    cg_line(g, "const long hs = (hr * %lld + %lld) / %lld;", (long long)w->t->r,
-            (long long)(bodies - 1), (long long)bodies);
+    cg_line(g, "const long hs = %s%s(hr * %lld + %lld) / %lld%s;", first ? first : "",
+            first ? " ? " : "", (long long)w->t->r, (long long)(bodies - 1), (long long)bodies,
+            first ? " : 0" : "");
     cg_line(g, "const float *h = %s + %s * hr;", from->data, row);
 }
 
@@ -51,18 +70,23 @@ void cg_fetch_ahead(cg_tile_work *w) {
         row = po_arena_printf(g->arena, "(%s - %s)", g->value[w->t->row].name,
                               g->span[w->t->row].start == NULL ? "0" : g->span[w->t->row].start);
     bool close = s->ahead < slice;
+    const char *first = is_first(w, access);
     if (!close && row != NULL && open) {
-        share_by_rows(w, &from, row, slice, bodies);
+        share_by_rows(w, &from, row, first, slice, bodies);
         return;
     }
     int64_t share = close ? slice : (slice + tiles - 1) / tiles;
     w->stride = (share + bodies - 1) / bodies;
     w->step = po_arena_printf(g->arena, "%lld", (long long)w->stride);
-    if (close && row != NULL) {
-        cg_line(g, "const long hs = %s == 0 ? %s : 0;", row, w->step);
-        w->step = "hs";
-    } else if (row != NULL)
+    if (close && row != NULL)
+        first = first ? po_arena_printf(g->arena, "%s == 0 && %s", row, first)
+                      : po_arena_printf(g->arena, "%s == 0", row);
+    else if (row != NULL)
         po_text_printf(&from, " + %s / %lld * %lld", row, (long long)w->t->rows, (long long)share);
+    if (first) {
+        cg_line(g, "const long hs = %s ? %s : 0;", first, w->step);
+        w->step = "hs";
+    }
     cg_line(g, "const float *h = %s;", from.data);
 }
 

@@ -93,8 +93,7 @@ static po_row_fusion bands_of(const planning *p, uint32_t first, uint32_t n) {
     return b;
 }
 
-/* Bands are so many of what is a number: parts of an open length, which are many more, take more
- * time to read than they save. */
+/* Of an open length, which no number of rows divides, a band is a row. */
 static bool is_open(const planning *p, int64_t height) {
     bool is = false;
     for (uint32_t i = 0; p->options->open && i < p->options->open->naming.n_known; i++)
@@ -118,9 +117,9 @@ static join join_of(const planning *p, uint32_t first, uint32_t n) {
         height = x < t->rank ? t->dims[x] : height;
     }
     b.rows = height;
-    bool fits = height > 1 && !is_open(p, height) && po_row_fusion_fits(scratch, &b, &cost) &&
-                cost.whole >= WORTH;
-    for (b.rows = 1; fits && b.rows < height; b.rows++) {
+    bool fits = height > 1 && po_row_fusion_fits(scratch, &b, &cost) && cost.whole >= WORTH;
+    const int64_t most = is_open(p, height) ? 1 : height - 1;
+    for (b.rows = 1; fits && b.rows <= most; b.rows++) {
         int64_t bands = height / b.rows;
         if (height % b.rows != 0 || (bands % 2 != 0 && bands < many_bands) ||
             !po_row_fusion_fits(scratch, &b, &cost) || cost.most_again > most_again ||

@@ -191,20 +191,18 @@ static int64_t panel_size(const po_mu *mu, const po_naive_step *n, int64_t panel
 }
 
 /* Whether panels follow one another, so that the next one can be fetched, from memory. */
-static bool fetches(const po_mu *mu, const po_naive_step *n, uint32_t row, int64_t panel) {
+static bool fetches(const po_mu *mu, const po_naive_step *n, int64_t panel) {
     enum { FAR = 1 << 18 /* floats: no second cache holds the weight beside all else */ };
     const po_mu_tensor *t = &mu->tensors[n->s->in[n->b].tensor];
-    kept k = {0};
     int64_t size = 1;
-    add_kept(mu, n, row, &k);
     for (uint32_t x = 0; x < t->rank; x++)
         size *= t->dims[x];
-    return k.n == 0 && panel > 0 && extent(mu, n->lane) > panel && size >= FAR;
+    return panel > 0 && extent(mu, n->lane) > panel && size >= FAR;
 }
 
-/* Panels for a number of lanes that is none of whole vectors, 1000 classes: the largest of equal
- * parts that pad least, by a twentieth at most; 0: none. In one piece rows of a weight would be
- * read 64 lanes at a time, in strides: 13 GB/s instead of 35. */
+/* Panels for a number of lanes that is none of whole vectors: in one piece rows of a weight would
+ * be read 64 lanes at a time, in strides: 13 GB/s instead of 35. Those of 1000 classes are the
+ * largest of equal parts that pad least, by a twentieth at most; 0: none. */
 static int64_t equal_parts(int64_t lanes) {
     enum { LARGEST = 8 * PO_MU_VECTOR, LEAST = 2 * PO_MU_VECTOR };
     int64_t best = 0, best_pad = 0;
@@ -217,6 +215,12 @@ static int64_t equal_parts(int64_t lanes) {
         }
     }
     return best;
+}
+
+/* Of a number that has no such parts, 18385 classes, whole panels and a rest; 0: too few. */
+enum { WHOLE_PANEL = 64 };
+static int64_t panels_and_rest(int64_t lanes) {
+    return lanes >= 8 * WHOLE_PANEL ? WHOLE_PANEL : 0;
 }
 
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
@@ -233,6 +237,8 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
     uint32_t first = n;
     bool seen[TILES] = {false};
     int64_t parts = weight && lanes % PO_MU_VECTOR != 0 ? equal_parts(lanes) : 0;
+    if (parts == 0 && weight && lanes % PO_MU_VECTOR != 0)
+        parts = panels_and_rest(lanes);
     if (parts > 0 && !panels_fit(naive, &p, parts))
         parts = 0;
     for (uint32_t taken = 0; taken < MOST_TILES && n < PO_CHOICES_MAX; taken++) {
@@ -262,7 +268,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
      * stay in the second cache beside the next one, is fetched as it comes. */
     for (uint32_t i = first, end = n; i < end && i < first + 2 && n < PO_CHOICES_MAX; i++) {
         enum { BESIDE = 1 << 16 /* floats */ };
-        if (!weight || row == PO_NONE || !fetches(naive, &p, row, choices[i].n[PANEL]))
+        if (!weight || row == PO_NONE || !fetches(naive, &p, choices[i].n[PANEL]))
             break;
         int64_t size = panel_size(naive, &p, choices[i].n[PANEL]);
         choices[n] = choices[i];
@@ -273,17 +279,24 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
     return n;
 }
 
-static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
+/* Lanes that are worked by one step: all, or those of whole panels, or those behind these. */
+typedef struct piece {
+    const char *name;
+    po_naive_step n;      /* what it reads and writes is moved by the lanes before it */
+    int64_t lanes, panel; /* of it */
+    int64_t packed;       /* lanes of the weight's panels */
+} piece;
+
+static void apply_piece(po_schedule *s, const piece *of, const po_choice *choice) {
     const po_mu *mu = s->naive;
-    po_naive_step n;
-    po_naive_step_of(mu, step, &n);
-    int64_t lanes = extent(mu, n.lane), panel = choice->n[PANEL] ? choice->n[PANEL] : lanes;
+    po_naive_step n = of->n;
+    int64_t lanes = of->lanes, panel = of->panel;
     uint32_t row = choice->n[ROW] < 0 ? PO_NONE : (uint32_t)choice->n[ROW];
     int64_t rows = row == PO_NONE ? 1 : extent(mu, row);
     bool weight = mu->tensors[n.s->in[n.b].tensor].place == PO_MU_WEIGHT, turned = false;
     po_mu_access other = n.s->in[n.b];
     if (!weight && !lies_in_lanes(mu, &n)) {
-        other = turned_copy(s, &n, mu->nodes[step].name);
+        other = turned_copy(s, &n, of->name);
         turned = true;
     }
     po_for_label *map = po_for_labels(s);
@@ -300,7 +313,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     const po_mu_access *a = &n.s->in[n.a], *b = &n.s->in[n.b];
     po_panels p = {.weight_tensor = b->tensor,
                    .split = po_access_axis(mu, b, n.lane),
-                   .panel = (panel + PO_MU_VECTOR - 1) / PO_MU_VECTOR * PO_MU_VECTOR};
+                   .panel = (of->packed + PO_MU_VECTOR - 1) / PO_MU_VECTOR * PO_MU_VECTOR};
     if (p.panel != panel && panel < lanes)
         p.within = panel;
     uint32_t reduced[PO_MU_MAX_RANK], n_reduced = 0;
@@ -331,7 +344,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     }
     uint32_t weights = weight ? po_pack_weight(s, &p) : PO_NONE;
     /* Loops: groups and panels, then the outer rows. */
-    uint32_t at = po_mu_add_step(s->mu, mu->nodes[step].name), grids = 0;
+    uint32_t at = po_mu_add_step(s->mu, of->name), grids = 0;
     kept k = {0};
     add_kept(mu, &n, row, &k);
     if (number != PO_NONE) {
@@ -379,7 +392,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     main->order = order;
     main->n_order = n_order;
     /* While a panel is worked the next one comes from memory. */
-    if (weight && number != PO_NONE && k.n == 0 && row != PO_NONE && choice->n[FETCH] != ALONE) {
+    if (weight && number != PO_NONE && row != PO_NONE && choice->n[FETCH] != ALONE) {
         main->ahead = 1;
         for (uint32_t x = 1; x < s->mu->tensors[weights].rank; x++)
             main->ahead *= s->mu->tensors[weights].dims[x];
@@ -391,6 +404,49 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
         po_mu_access y = po_map_access(s, map, n.out);
         po_map_statement(s, at, map, n.tail, &y, NULL);
     }
+}
+
+/* The access where the label begins at `by`. */
+static po_mu_access moved(po_schedule *s, const po_mu_access *access, uint32_t label, int64_t by) {
+    uint32_t rank = s->naive->tensors[access->tensor].rank;
+    po_mu_index *axes = PO_NEW_N(s->arena, po_mu_index, rank + 1);
+    for (uint32_t x = 0; x < rank; x++) {
+        axes[x] = access->axes[x];
+        axes[x].offset += by * po_mu_coef(&axes[x], label);
+    }
+    return (po_mu_access){access->tensor, axes};
+}
+
+static po_mu_statement *moved_statement(po_schedule *s, const po_mu_statement *from, uint32_t label,
+                                        int64_t by) {
+    po_mu_statement *to = PO_NEW(s->arena, po_mu_statement);
+    *to = *from;
+    for (uint32_t k = 0; k < from->n_in; k++)
+        to->in[k] = moved(s, &from->in[k], label, by);
+    to->out = moved(s, &from->out, label, by);
+    return to;
+}
+
+static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
+    piece all = {.name = s->naive->nodes[step].name};
+    po_naive_step_of(s->naive, step, &all.n);
+    int64_t lanes = extent(s->naive, all.n.lane);
+    all.packed = all.panel = choice->n[PANEL] ? choice->n[PANEL] : lanes;
+    int64_t rest = lanes % all.panel;
+    all.lanes = lanes - rest;
+    apply_piece(s, &all, choice);
+    if (rest == 0)
+        return;
+    piece behind = {.name = po_arena_printf(s->arena, "%s, the rest", all.name),
+                    .n = all.n,
+                    .lanes = rest,
+                    .panel = rest,
+                    .packed = all.packed};
+    behind.n.s = moved_statement(s, all.n.s, all.n.lane, all.lanes);
+    if (all.n.tail)
+        behind.n.tail = moved_statement(s, all.n.tail, all.n.lane, all.lanes);
+    behind.n.out = all.n.tail ? &behind.n.tail->out : &behind.n.s->out;
+    apply_piece(s, &behind, choice);
 }
 
 static int64_t family(const po_choice *choice) {
