@@ -1,7 +1,7 @@
 /* The functions of a kernel: one for each phase, which is what a step runs between two meetings of
  * the parts, and the call that runs them in order. Names go by first use within a phase, so that
  * phases that do the same share one body. */
-#include "codegen/cpu/printer.h"
+#include "codegen/cpu/tile.h"
 #include "ir/size.h"
 
 /* --- loops --- */
@@ -131,6 +131,11 @@ static used used_by(cg *g, uint32_t from, uint32_t to) {
             for (uint32_t i = 0; i < s->n_in; i++)
                 use_access(g, &u, &s->in[i]);
             use_access(g, &u, &s->out);
+            const uint32_t filler = cg_filler_of(g, n);
+            if (filler != PO_NONE) {
+                const po_mu_access fetched = cg_filled_from(g, n, filler);
+                use_access(g, &u, &fetched);
+            }
         }
     return u;
 }

@@ -3,7 +3,7 @@
  * loops. */
 #include "codegen/cpu/lanes.h"
 
-#include "codegen/cpu/group.h"
+#include "codegen/cpu/tile.h"
 
 enum { MOST_UNROLLED = 4096 /* evaluations of one statement */ };
 
@@ -147,7 +147,7 @@ po_status cg_load(cg_unrolled *u, uint32_t operand, bool zero, const char **name
         cg_line(g, "if (%s)", condition);
         cg_line(g, "    %s = %s;", *name, from);
     }
-    if (u->s->ahead != 0 && u->s->ahead_of == operand)
+    if (u->fetches && u->s->ahead_of == operand)
         cg_line(g, "pk_ahead(%s + %lld);", p, (long long)u->s->ahead);
     cg_cached c = {p, *name};
     PO_PUSH(g->arena, u->cache, u->n_cache, u->cap_cache, c);
@@ -303,6 +303,7 @@ static po_status statement(cg_unrolled *u, uint32_t node) {
     uint32_t n_all[2], *all[2], n[2] = {0, 0}, *run[2];
     u->node = node;
     u->s = s;
+    u->fetches = s->ahead != 0 && !cg_is_fetched_later(u->g, node);
     u->n_cache = 0;
     po_mu_labels_of(g->mu, s, g->arena, &n_all[0], &all[0], &n_all[1], &all[1]);
     int64_t total = 1;

@@ -15,6 +15,7 @@ typedef struct cg_unrolled {
     const char *tail; /* lanes of the vector at hand in C; NULL: all */
     uint32_t node;
     const po_mu_statement *s;
+    bool fetches;                           /* what comes ahead of an operand */
     const char *base[PO_MU_MAX_INPUTS + 1]; /* pointers of operands, then of what is written */
     cg_cached *cache;                       /* what has been loaded */
     uint32_t n_cache, cap_cache;

@@ -75,6 +75,13 @@ void cg_sum_lanes(const cg_tile_work *w, bool by_row);
 /* Each tile of rows fetches its share of the slice that comes `ahead` of the one at hand: declares
  * the pointer `h` and sets stride, step and paced. */
 void cg_fetch_ahead(cg_tile_work *w);
+/* A tile that reads what a loop's chunk was filled with before has more time to fetch the weights
+ * of the next chunk than the statement that fills it, which does little else than read them. That
+ * statement, of a tile's; PO_NONE: none. Whether a tile fetches in its place. The first float that
+ * it reads, as far as loops around the tile go. */
+uint32_t cg_filler_of(const cg *g, uint32_t node);
+bool cg_is_fetched_later(const cg *g, uint32_t filler);
+po_mu_access cg_filled_from(const cg *g, uint32_t node, uint32_t filler);
 /* Operands of fused statements are fetched while the reduced labels run. */
 void cg_fetch_fused(cg_tile_work *w);
 

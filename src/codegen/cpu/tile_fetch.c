@@ -35,59 +35,164 @@ static void share_by_rows(cg_tile_work *w, const po_text *from, const char *row,
     cg_line(g, "const float *h = %s + %s * hr;", from->data, row);
 }
 
+/* What a tile fetches, and how often its body runs meanwhile. */
+typedef struct coming {
+    const po_mu_access *access;
+    po_text from;   /* where it lies, in C */
+    int64_t floats; /* of a slice */
+    int64_t bodies; /* of a tile of rows */
+    bool by_row;    /* each tile of rows has a slice of its own */
+    const char *first;
+} coming;
+
+/* Where the chunks of what is reduced start, and how many steps they have. */
+static void add_reduced(cg_tile_work *w, coming *c) {
+    cg *g = w->t->g;
+    c->bodies = 1;
+    for (uint32_t i = 0; i < w->n_reduced; i++) {
+        const cg_span *span = &g->span[w->reduced[i]];
+        c->bodies *= span->full;
+        if (span->start != NULL && cg_step_of(g, c->access, w->reduced[i]) != 0)
+            po_text_printf(&c->from, " + %s * (%s)", cg_step_text(g, c->access, w->reduced[i]),
+                           span->start);
+    }
+}
+
+/* The next slice of an operand, or what comes soon of this one. */
+static void own_slice(cg_tile_work *w, coming *c) {
+    cg *g = w->t->g;
+    const po_mu_statement *s = w->s;
+    c->access = &s->in[s->ahead_of];
+    c->floats = 1;
+    po_text_printf(&c->from, "p%u + %lld", s->ahead_of, (long long)s->ahead);
+    for (uint32_t i = 0; i < w->n_reduced; i++)
+        if (cg_step_of(g, c->access, w->reduced[i]) != 0)
+            c->floats *= g->span[w->reduced[i]].full;
+    c->by_row = w->t->row != PO_NONE && w->in_row[s->ahead_of];
+    if (w->in_lane[s->ahead_of])
+        c->floats *= w->t->lanes;
+    if (c->by_row)
+        c->floats *= w->t->r;
+    c->first = is_first(w, c->access);
+}
+
+uint32_t cg_filler_of(const cg *g, uint32_t node) {
+    const po_mu *mu = g->mu;
+    const po_mu_statement *s = &mu->nodes[node].statement;
+    if (s->lane == PO_NONE || s->row == PO_NONE || s->ahead != 0)
+        return PO_NONE;
+    for (uint32_t k = 0; k < s->n_in; k++) {
+        const po_mu_tensor *t = &mu->tensors[s->in[k].tensor];
+        if (t->place != PO_MU_SHARED || t->scope == PO_NONE)
+            continue;
+        for (uint32_t n = t->scope; n != PO_NONE && n != node && po_mu_inside(mu, n, t->scope);
+             n = po_mu_next(mu, n)) {
+            const po_mu_statement *f = &mu->nodes[n].statement;
+            if (mu->nodes[n].kind == PO_MU_STATEMENT && f->lane == PO_NONE && f->ahead != 0 &&
+                f->ahead_of < f->n_in &&
+                mu->tensors[f->in[f->ahead_of].tensor].place == PO_MU_WEIGHT)
+                return n;
+        }
+    }
+    return PO_NONE;
+}
+
+bool cg_is_fetched_later(const cg *g, uint32_t filler) {
+    for (uint32_t n = po_mu_next(g->mu, filler); n != PO_NONE; n = po_mu_next(g->mu, n))
+        if (g->mu->nodes[n].kind == PO_MU_STATEMENT && cg_filler_of(g, n) == filler)
+            return true;
+    return false;
+}
+
+po_mu_access cg_filled_from(const cg *g, uint32_t node, uint32_t filler) {
+    const po_mu_statement *f = &g->mu->nodes[filler].statement;
+    const po_mu_access *access = &f->in[f->ahead_of];
+    const uint32_t rank = g->mu->tensors[access->tensor].rank;
+    po_mu_index *axes = PO_NEW_N(g->arena, po_mu_index, rank + 1);
+    for (uint32_t x = 0; x < rank; x++) {
+        const po_mu_index *index = &access->axes[x];
+        po_mu_term *terms = PO_NEW_N(g->arena, po_mu_term, index->n + 1);
+        axes[x] = (po_mu_index){index->offset, 0, terms};
+        for (uint32_t i = 0; i < index->n; i++)
+            if (po_mu_binder(g->mu, node, index->terms[i].label) != PO_NONE)
+                terms[axes[x].n++] = index->terms[i];
+    }
+    return (po_mu_access){access->tensor, axes};
+}
+
+/* What fills the next chunk of what is read here: all the tile's work until then fetches it. */
+static bool fillers_slice(cg_tile_work *w, coming *c) {
+    cg *g = w->t->g;
+    const uint32_t filler = cg_filler_of(g, w->node);
+    if (filler == PO_NONE || w->t->lane_reduced || w->t->row == PO_NONE)
+        return false;
+    const po_mu_statement *f = &g->mu->nodes[filler].statement;
+    po_mu_access *access = PO_NEW(g->arena, po_mu_access);
+    *access = cg_filled_from(g, w->node, filler);
+    c->access = access;
+    int64_t times = 1;
+    po_text index;
+    po_text_init(&index, g->arena);
+    for (uint32_t i = 0; i < w->s->n_order; i++) {
+        const uint32_t label = w->s->order[i];
+        if (g->value[label].name == NULL || po_mu_binder(g->mu, w->node, label) != PO_NONE ||
+            !po_mu_has(g->mu, &w->s->out, label))
+            continue;
+        if (g->span[label].open || g->span[label].start != NULL)
+            return false;
+        times *= g->span[label].full;
+        po_text around = index;
+        po_text_init(&index, g->arena);
+        if (around.size)
+            po_text_printf(&index, "(%s) * %lld + ", around.data, (long long)g->span[label].full);
+        po_text_puts(&index, g->value[label].name);
+    }
+    c->floats = (f->ahead + times - 1) / times;
+    po_text_printf(&c->from, "%s + %lld", cg_base(g, access), (long long)f->ahead);
+    if (index.size)
+        po_text_printf(&c->from, " + (%s) * %lld", index.data, (long long)c->floats);
+    return true;
+}
+
 /* Where what comes ahead is less than a slice, what comes is a part of this one: the first tile,
  * for which it is not in the cache yet, fetches all of it. */
 void cg_fetch_ahead(cg_tile_work *w) {
     cg *g = w->t->g;
     const po_mu_statement *s = w->s;
-    if (s->ahead == 0 || s->ahead_of >= s->n_in || cg_is_held(w, s->ahead_of))
+    coming c = {.access = NULL};
+    po_text_init(&c.from, g->arena);
+    if (s->ahead != 0 && s->ahead_of < s->n_in && !cg_is_held(w, s->ahead_of))
+        own_slice(w, &c);
+    else if (!fillers_slice(w, &c))
         return;
-    int64_t slice = 1, bodies = 1, tiles = 1;
-    const po_mu_access *access = &s->in[s->ahead_of];
-    po_text from;
-    po_text_init(&from, g->arena);
-    po_text_printf(&from, "p%u + %lld", s->ahead_of, (long long)s->ahead);
-    for (uint32_t i = 0; i < w->n_reduced; i++) {
-        const cg_span *span = &g->span[w->reduced[i]];
-        int64_t step = cg_step_of(g, access, w->reduced[i]);
-        bodies *= span->full;
-        if (step == 0)
-            continue;
-        slice *= span->full;
-        if (span->start != NULL)
-            po_text_printf(&from, " + %s * (%s)", cg_step_text(g, access, w->reduced[i]),
-                           span->start);
-    }
-    if (w->in_lane[s->ahead_of])
-        slice *= w->t->lanes;
-    if (w->t->row != PO_NONE && w->in_row[s->ahead_of])
-        slice *= w->t->r;
-    else if (w->t->row != PO_NONE)
-        tiles = (g->span[w->t->row].full + w->t->rows - 1) / w->t->rows;
+    add_reduced(w, &c);
     const char *row = NULL;
-    const bool open = w->t->row != PO_NONE && g->span[w->t->row].open && !w->in_row[s->ahead_of];
+    int64_t tiles = 1;
+    const bool open = w->t->row != PO_NONE && g->span[w->t->row].open && !c.by_row;
+    if (w->t->row != PO_NONE && !c.by_row)
+        tiles = (g->span[w->t->row].full + w->t->rows - 1) / w->t->rows;
     if ((tiles > 1 || open) && g->value[w->t->row].name != NULL)
         row = po_arena_printf(g->arena, "(%s - %s)", g->value[w->t->row].name,
                               g->span[w->t->row].start == NULL ? "0" : g->span[w->t->row].start);
-    bool close = s->ahead < slice;
-    const char *first = is_first(w, access);
+    const bool close = s->ahead != 0 && s->ahead < c.floats;
     if (!close && row != NULL && open) {
-        share_by_rows(w, &from, row, first, slice, bodies);
+        share_by_rows(w, &c.from, row, c.first, c.floats, c.bodies);
         return;
     }
-    int64_t share = close ? slice : (slice + tiles - 1) / tiles;
-    w->stride = (share + bodies - 1) / bodies;
+    int64_t share = close ? c.floats : (c.floats + tiles - 1) / tiles;
+    w->stride = (share + c.bodies - 1) / c.bodies;
     w->step = po_arena_printf(g->arena, "%lld", (long long)w->stride);
     if (close && row != NULL)
-        first = first ? po_arena_printf(g->arena, "%s == 0 && %s", row, first)
-                      : po_arena_printf(g->arena, "%s == 0", row);
+        c.first = c.first ? po_arena_printf(g->arena, "%s == 0 && %s", row, c.first)
+                          : po_arena_printf(g->arena, "%s == 0", row);
     else if (row != NULL)
-        po_text_printf(&from, " + %s / %lld * %lld", row, (long long)w->t->rows, (long long)share);
-    if (first) {
-        cg_line(g, "const long hs = %s ? %s : 0;", first, w->step);
+        po_text_printf(&c.from, " + %s / %lld * %lld", row, (long long)w->t->rows,
+                       (long long)share);
+    if (c.first) {
+        cg_line(g, "const long hs = %s ? %s : 0;", c.first, w->step);
         w->step = "hs";
     }
-    cg_line(g, "const float *h = %s;", from.data);
+    cg_line(g, "const float *h = %s;", c.from.data);
 }
 
 void cg_fetch_fused(cg_tile_work *w) {
