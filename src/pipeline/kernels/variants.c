@@ -2,6 +2,7 @@
  * knows the costs by estimates; the best are planned. */
 #include "pipeline/kernels/variants.h"
 
+#include "cost/roofline.h"
 #include "ops/samples.h"
 #include "pipeline/choose/chooser.h"
 #include "pipeline/kernels/one_sample.h"
@@ -412,6 +413,25 @@ static po_status prove_one(const choosing *c, const kernel_form *form, const po_
     return PO_OK;
 }
 
+/* Seconds of a call: a step that is read again and again has small weights in cache, which a call
+ * of the whole brings in one after the other. */
+static double of_a_call(po_arena *arena, const po_kernel_variant *p, const po_rates *rates) {
+    double bytes = 0;
+    po_arena *scratch = po_arena_child(arena);
+    for (uint32_t i = 0; i < p->regions.n; i++) {
+        bool *seen = PO_NEW_N(scratch, bool, p->plans[i].n_packed + 1);
+        for (uint32_t k = 0; p->plans[i].mu && k < p->plans[i].mu->n_tensors; k++) {
+            const po_mu_tensor *t = &p->plans[i].mu->tensors[k];
+            if (t->place != PO_MU_WEIGHT || t->number >= p->plans[i].n_packed || seen[t->number])
+                continue;
+            seen[t->number] = true;
+            bytes += (double)(t->floats * po_mu_bytes(t->type));
+        }
+    }
+    po_arena_free(scratch);
+    return p->seconds + bytes / rates->bytes;
+}
+
 /* Plans a form; *best becomes it where it is faster. again: others were read since it was
  * estimated, which may leave nothing of its promise. */
 static po_status read_form(choosing *c, guessed *g, bool again, po_kernel_variant *best) {
@@ -423,10 +443,13 @@ static po_status read_form(choosing *c, guessed *g, bool again, po_kernel_varian
                                .mutants = g->mutants,
                                .magnifies = g->magnifies};
     PO_TRY(plan_form(c, &g->form, c->options, &other));
-    po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
-           1000 * other.seconds, other.name);
-    if (other.outside > best->outside || other.unread > best->unread ||
-        other.seconds > a_lead * best->seconds)
+    po_rates rates;
+    PO_TRY(po_run_rates(c->run, &rates));
+    const double own = of_a_call(c->arena, best, &rates), its = of_a_call(c->arena, &other, &rates);
+    po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s; with weights from memory %.3f, %.3f",
+           1000 * best->seconds, best->name, 1000 * other.seconds, other.name, 1000 * own,
+           1000 * its);
+    if (other.outside > best->outside || other.unread > best->unread || its > a_lead * own)
         return PO_OK;
     if (g->form.delivered)
         PO_TRY(prove_one(c, &g->form, &other));
