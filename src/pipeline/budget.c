@@ -68,11 +68,11 @@ static const ends light_kernels = {{
 static const ends heavy_kernels = {{
     [PO_PART_JUDGE] = 0.08,
     [PO_PART_READ] = 0.33,
-    [PO_PART_KERNELS] = 0.5,
-    [PO_PART_CHOOSE] = 0.51,
-    [PO_PART_FORMS] = 0.52,
-    [PO_PART_RANKS] = 0.6,
-    [PO_PART_SELECT] = 0.93,
+    [PO_PART_KERNELS] = 0.46,
+    [PO_PART_CHOOSE] = 0.46,
+    [PO_PART_FORMS] = 0.46,
+    [PO_PART_RANKS] = 0.55,
+    [PO_PART_SELECT] = 0.82,
     [PO_PART_PROOF] = 1,
 }};
 
