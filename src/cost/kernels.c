@@ -105,7 +105,7 @@ static float *filled(po_arena *arena, size_t floats, uint64_t stream) {
     return data;
 }
 
-enum { COLD = 48 << 20, MOST_COPIES = 24, RUNS = 7, ALIGNED = 64 };
+enum { MOST_COPIES = 24, RUNS = 7, ALIGNED = 64 };
 
 /* Numbers that the weights of all kernels are taken from: filled once. */
 typedef struct numbers {
@@ -127,9 +127,9 @@ static size_t weights_of(const po_mu *mu, uint32_t *n) {
 /* How often weights of so many bytes lie side by side, so that none are in cache when they are read
  * again. */
 static uint32_t copies_of(size_t bytes) {
-    if (bytes > COLD / 2)
+    if (bytes > PO_KERNELS_COLD / 2)
         return 2;
-    size_t copies = bytes > 0 ? COLD / bytes : 1;
+    size_t copies = bytes > 0 ? PO_KERNELS_COLD / bytes : 1;
     return copies > MOST_COPIES ? MOST_COPIES : copies < 1 ? 1 : (uint32_t)copies;
 }
 

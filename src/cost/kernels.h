@@ -27,6 +27,10 @@ typedef struct po_timed_kernel {
                        else */
 } po_timed_kernel;
 
+/* Bytes that copies of a kernel's weights come to at most, so that no run finds the last one's in
+ * cache. */
+enum { PO_KERNELS_COLD = 48 << 20 };
+
 /* Whether this processor runs code for it. */
 bool po_isa_runs(uint32_t isa);
 /* The first from `isa` on, the best first, that this processor runs; PO_ISAS or more: none does. */

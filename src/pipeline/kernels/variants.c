@@ -2,6 +2,7 @@
  * knows the costs by estimates; the best are planned. */
 #include "pipeline/kernels/variants.h"
 
+#include "cost/kernels.h"
 #include "cost/roofline.h"
 #include "ops/samples.h"
 #include "pipeline/choose/chooser.h"
@@ -413,8 +414,8 @@ static po_status prove_one(const choosing *c, const kernel_form *form, const po_
     return PO_OK;
 }
 
-/* Seconds of a call: a step that is read again and again has small weights in cache, which a call
- * of the whole brings in one after the other. */
+/* Seconds of a call. A step is read with as many copies of its weights as fill PO_KERNELS_COLD
+ * bytes: what a whole has beyond comes from farther. */
 static double of_a_call(po_arena *arena, const po_kernel_variant *p, const po_rates *rates) {
     double bytes = 0;
     po_arena *scratch = po_arena_child(arena);
@@ -429,7 +430,7 @@ static double of_a_call(po_arena *arena, const po_kernel_variant *p, const po_ra
         }
     }
     po_arena_free(scratch);
-    return p->seconds + bytes / rates->bytes;
+    return p->seconds + fmax(0, bytes - PO_KERNELS_COLD) / rates->bytes;
 }
 
 /* Plans a form; *best becomes it where it is faster. again: others were read since it was
@@ -446,9 +447,8 @@ static po_status read_form(choosing *c, guessed *g, bool again, po_kernel_varian
     po_rates rates;
     PO_TRY(po_run_rates(c->run, &rates));
     const double own = of_a_call(c->arena, best, &rates), its = of_a_call(c->arena, &other, &rates);
-    po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s; with weights from memory %.3f, %.3f",
-           1000 * best->seconds, best->name, 1000 * other.seconds, other.name, 1000 * own,
-           1000 * its);
+    po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s; with all weights %.3f, %.3f", 1000 * best->seconds,
+           best->name, 1000 * other.seconds, other.name, 1000 * own, 1000 * its);
     if (other.outside > best->outside || other.unread > best->unread || its > a_lead * own)
         return PO_OK;
     if (g->form.delivered)
