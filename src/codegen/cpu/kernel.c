@@ -272,60 +272,6 @@ static po_status piece(cg *g, uint32_t node, uint32_t *next) {
     return PO_OK;
 }
 
-/* How many chunks a loop has. */
-static po_dim blocks_of(cg *g, uint32_t loop) {
-    const int64_t chunk = po_mu_open_chunk(g->open, loop);
-    const po_dim extent = g->open->extent[g->mu->nodes[loop].label];
-    return chunk ? po_size_floor(g->arena, extent, chunk - 1, chunk) : PO_DIM(1);
-}
-
-/* Opens the deal of a nest of GRID loops; the innermost of them, and the braces opened. */
-static uint32_t deal(cg *g, uint32_t node, uint32_t *braces) {
-    const po_mu *mu = g->mu;
-    uint32_t nest[PO_MU_MAX_DEPTH], n = 0;
-    for (uint32_t at = node;;) {
-        nest[n++] = at;
-        uint32_t first = mu->nodes[at].first;
-        if (n == PO_MU_MAX_DEPTH || first == PO_NONE || mu->nodes[first].next != PO_NONE ||
-            mu->nodes[first].kind != PO_MU_LOOP || mu->nodes[first].loop != PO_MU_GRID)
-            break;
-        at = first;
-    }
-    po_text blocks;
-    po_text_init(&blocks, g->arena);
-    int64_t number = 1;
-    for (uint32_t i = 0; i < n; i++) {
-        const po_dim count = blocks_of(g, nest[i]);
-        number *= count.value >= 0 ? count.value : 1;
-        if (count.value < 0)
-            po_text_printf(&blocks, " * (size_t)%s", cg_length(g, count));
-    }
-    const char *all =
-        po_arena_printf(g->arena, "%lldul%s", (long long)number, blocks.data ? blocks.data : "");
-    cg_line(g, "const size_t from = %s * part / parts;", all);
-    cg_line(g, "const size_t to = %s * (part + 1) / parts;", all);
-    cg_open(g, "for (size_t block = from; block < to; block++)");
-    *braces = 1;
-    if (n > 1)
-        cg_line(g, "long rest = (long)block;");
-    for (uint32_t i = n; i-- > 0;) {
-        uint32_t label = mu->nodes[nest[i]].label;
-        const int64_t chunk = po_mu_open_chunk(g->open, nest[i]);
-        const char *count = cg_length(g, blocks_of(g, nest[i]));
-        const char *name = g->label[label];
-        const char *rest = n > 1 ? "rest" : "(long)block";
-        if (i == 0)
-            cg_line(g, "const long b_%s = %s * %lld;", name, rest, (long long)chunk);
-        else
-            cg_line(g, "const long b_%s = rest %% %s * %lld;", name, count, (long long)chunk);
-        if (i > 0)
-            cg_line(g, "rest /= %s;", count);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        bind(g, nest[i]);
-    return nest[n - 1];
-}
-
 /* The body of a phase: a function of where its tensors are. */
 static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool grid) {
     for (uint32_t i = 0; i < g->mu->n_labels; i++)
@@ -343,7 +289,11 @@ static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool gri
     }
     uint32_t braces = 0;
     if (grid) {
-        PO_TRY(children(g, deal(g, from, &braces)));
+        uint32_t nest[PO_MU_MAX_DEPTH];
+        const uint32_t n = cg_deal(g, from, nest, &braces);
+        for (uint32_t i = 0; i < n; i++)
+            bind(g, nest[i]);
+        PO_TRY(children(g, nest[n - 1]));
     } else {
         for (uint32_t n = from; n != to;)
             PO_TRY(one(g, n, &n));

@@ -129,6 +129,12 @@ const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis);
 /* Whether no two values of the labels point to one element, as far as axes tell by themselves. */
 bool cg_is_apart(const cg *g, const po_mu_access *access);
 
+/* --- blocks (deal.c) --- */
+
+/* Opens the deal of a nest of GRID loops, which is filled in from the outermost; how many they are,
+ * and the braces opened. */
+uint32_t cg_deal(cg *g, uint32_t node, uint32_t nest[PO_MU_MAX_DEPTH], uint32_t *braces);
+
 /* --- statements --- */
 
 /* The sum or maximum over its lanes that follows a statement and reads what that wrote where it was

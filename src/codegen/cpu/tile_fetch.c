@@ -1,9 +1,11 @@
 /* What a tile asks for before it is needed. */
 #include "codegen/cpu/tile.h"
 
-/* In C, whether these rows are the first that the slice at hand is worked for: those of the next
- * sample or line find fetched what comes. NULL: there are no others. */
+/* In C, whether these rows are the first of some that the slice at hand is worked for: those of the
+ * next sample or line find fetched what comes. Parts of the pool begin with any line, so it is not
+ * only the very first. NULL: there are no others. */
 static const char *is_first(const cg_tile_work *w, const po_mu_access *access) {
+    enum { EACH = 4 };
     cg *g = w->t->g;
     po_text text;
     po_text_init(&text, g->arena);
@@ -14,7 +16,7 @@ static const char *is_first(const cg_tile_work *w, const po_mu_access *access) {
             const char *name = g->value[label].name;
             if (label != w->t->row && label != w->t->lane && name != NULL &&
                 !po_mu_has(g->mu, access, label))
-                po_text_printf(&text, "%s%s == 0", text.size ? " && " : "", name);
+                po_text_printf(&text, "%s%s %% %d == 0", text.size ? " && " : "", name, EACH);
         }
     return text.size ? text.data : NULL;
 }
