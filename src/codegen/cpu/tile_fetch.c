@@ -100,7 +100,9 @@ uint32_t cg_filler_of(const cg *g, uint32_t node) {
 }
 
 bool cg_is_fetched_later(const cg *g, uint32_t filler) {
-    for (uint32_t n = po_mu_next(g->mu, filler); n != PO_NONE; n = po_mu_next(g->mu, n))
+    const uint32_t step = po_mu_step_of(g->mu, filler);
+    for (uint32_t n = po_mu_next(g->mu, filler); n != PO_NONE && po_mu_inside(g->mu, n, step);
+         n = po_mu_next(g->mu, n))
         if (g->mu->nodes[n].kind == PO_MU_STATEMENT && cg_filler_of(g, n) == filler)
             return true;
     return false;

@@ -416,20 +416,14 @@ static po_status prove_one(const choosing *c, const kernel_form *form, const po_
 
 /* Seconds of a call. A step is read with as many copies of its weights as fill PO_KERNELS_COLD
  * bytes: what a whole has beyond comes from farther. */
-static double of_a_call(po_arena *arena, const po_kernel_variant *p, const po_rates *rates) {
+static double of_a_call(const po_kernel_variant *p, const po_rates *rates) {
     double bytes = 0;
-    po_arena *scratch = po_arena_child(arena);
     for (uint32_t i = 0; i < p->regions.n; i++) {
-        bool *seen = PO_NEW_N(scratch, bool, p->plans[i].n_packed + 1);
-        for (uint32_t k = 0; p->plans[i].mu && k < p->plans[i].mu->n_tensors; k++) {
-            const po_mu_tensor *t = &p->plans[i].mu->tensors[k];
-            if (t->place != PO_MU_WEIGHT || t->number >= p->plans[i].n_packed || seen[t->number])
-                continue;
-            seen[t->number] = true;
-            bytes += (double)(t->floats * po_mu_bytes(t->type));
-        }
+        const po_mu *mu = p->plans[i].mu;
+        for (uint32_t k = 0; mu && k < mu->n_tensors; k++)
+            if (mu->tensors[k].place == PO_MU_WEIGHT)
+                bytes += (double)(mu->tensors[k].floats * po_mu_bytes(mu->tensors[k].type));
     }
-    po_arena_free(scratch);
     return p->seconds + fmax(0, bytes - PO_KERNELS_COLD) / rates->bytes;
 }
 
@@ -446,7 +440,7 @@ static po_status read_form(choosing *c, guessed *g, bool again, po_kernel_varian
     PO_TRY(plan_form(c, &g->form, c->options, &other));
     po_rates rates;
     PO_TRY(po_run_rates(c->run, &rates));
-    const double own = of_a_call(c->arena, best, &rates), its = of_a_call(c->arena, &other, &rates);
+    const double own = of_a_call(best, &rates), its = of_a_call(&other, &rates);
     po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s; with all weights %.3f, %.3f", 1000 * best->seconds,
            best->name, 1000 * other.seconds, other.name, 1000 * own, 1000 * its);
     if (other.outside > best->outside || other.unread > best->unread || its > a_lead * own)

@@ -183,26 +183,18 @@ static void add_kept(const po_mu *mu, const po_naive_step *n, uint32_t skip, kep
 
 /* How many floats of the weight a panel has. */
 static int64_t panel_size(const po_mu *mu, const po_naive_step *n, int64_t panel) {
-    const po_mu_tensor *t = &mu->tensors[n->s->in[n->b].tensor];
-    int64_t size = 1;
-    for (uint32_t x = 0; x < t->rank; x++)
-        size *= t->dims[x];
-    return size / extent(mu, n->lane) * panel;
+    return po_mu_elements(&mu->tensors[n->s->in[n->b].tensor]) / extent(mu, n->lane) * panel;
 }
 
 /* Whether panels follow one another, so that the next one can be fetched, from memory. */
 static bool fetches(const po_mu *mu, const po_naive_step *n, int64_t panel) {
     enum { FAR = 1 << 18 /* floats: no second cache holds the weight beside all else */ };
-    const po_mu_tensor *t = &mu->tensors[n->s->in[n->b].tensor];
-    int64_t size = 1;
-    for (uint32_t x = 0; x < t->rank; x++)
-        size *= t->dims[x];
-    return panel > 0 && extent(mu, n->lane) > panel && size >= FAR;
+    return panel > 0 && extent(mu, n->lane) > panel &&
+           po_mu_elements(&mu->tensors[n->s->in[n->b].tensor]) >= FAR;
 }
 
-/* Panels for a number of lanes that is none of whole vectors: in one piece rows of a weight would
- * be read 64 lanes at a time, in strides: 13 GB/s instead of 35. Those of 1000 classes are the
- * largest of equal parts that pad least, by a twentieth at most; 0: none. */
+/* The largest of equal parts that pad least, by a twentieth at most: 8 of 125 for 1000 classes; 0:
+ * none. */
 static int64_t equal_parts(int64_t lanes) {
     enum { LARGEST = 8 * PO_MU_VECTOR, LEAST = 2 * PO_MU_VECTOR };
     int64_t best = 0, best_pad = 0;
@@ -217,10 +209,13 @@ static int64_t equal_parts(int64_t lanes) {
     return best;
 }
 
-/* Of a number that has no such parts, 18385 classes, whole panels and a rest; 0: too few. */
-enum { WHOLE_PANEL = 64 };
-static int64_t panels_and_rest(int64_t lanes) {
-    return lanes >= 8 * WHOLE_PANEL ? WHOLE_PANEL : 0;
+/* Panels for a number of lanes that is none of whole vectors: in one piece rows of a weight would
+ * be read 64 lanes at a time, in strides: 13 GB/s instead of 35. Equal parts, or for 18385 classes,
+ * which have none, whole panels and a rest; 0: one piece. */
+static int64_t uneven_panels(int64_t lanes) {
+    enum { WHOLE = 64, FEW = 8 };
+    const int64_t parts = equal_parts(lanes);
+    return parts > 0 ? parts : lanes >= FEW * WHOLE ? WHOLE : 0;
 }
 
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
@@ -236,9 +231,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         return n;
     uint32_t first = n;
     bool seen[TILES] = {false};
-    int64_t parts = weight && lanes % PO_MU_VECTOR != 0 ? equal_parts(lanes) : 0;
-    if (parts == 0 && weight && lanes % PO_MU_VECTOR != 0)
-        parts = panels_and_rest(lanes);
+    int64_t parts = weight && lanes % PO_MU_VECTOR != 0 ? uneven_panels(lanes) : 0;
     if (parts > 0 && !panels_fit(naive, &p, parts))
         parts = 0;
     for (uint32_t taken = 0; taken < MOST_TILES && n < PO_CHOICES_MAX; taken++) {
@@ -450,7 +443,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
 }
 
 static int64_t family(const po_choice *choice) {
-    return choice->n[ALONE];
+    return choice->n[ROWS];
 }
 
 static void tell(const po_choice *choice, po_text *text) {
