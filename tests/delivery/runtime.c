@@ -214,7 +214,7 @@ static const int64_t dims[] = {ROWS, COLUMNS}, elements[] = {COLUMNS};
 static const pk_port port[] = {{2, dims, PK_F32}};
 static const int types[] = {PK_F32};
 const pk_region pk_regions[] = {
-    {"R", 1, 1, 1, port, port, elements, types, &program, 0, NULL, NULL}};
+    {"R", 1, 1, 1, port, port, elements, types, &program, 0, NULL, NULL, NULL}};
 const size_t pk_n_regions = 1;
 
 /* --- what is expected --- */

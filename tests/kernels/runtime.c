@@ -60,15 +60,59 @@ static const pk_port port[] = {{2, dims, PK_F32}};
 static const pk_kernel_code for_avx512[] = {{"avx512", &sizes, measure, start, call}, {0}};
 static const pk_kernel_code for_avx2[] = {{0}, {"avx2", &sizes, measure, start, call}};
 static const pk_region regions[] = {
-    {"R1", 1, 1, 1, port, port, floats, NULL, for_avx512, 0, NULL, NULL},
-    {"R2", 1, 1, 1, port, port, floats, NULL, for_avx2, 0, NULL, NULL},
+    {"R1", 1, 1, 1, port, port, floats, NULL, for_avx512, 0, NULL, NULL, NULL},
+    {"R2", 1, 1, 1, port, port, floats, NULL, for_avx2, 0, NULL, NULL, NULL},
 };
 
 /* The same of as many samples as there are: each has ROWS rows in, and a map of its own out. */
 static const int64_t rows_of_all[] = {-ROWS, COLUMNS}, maps_of_all[] = {1, -1, ROWS, COLUMNS};
 static const pk_port many_rows[] = {{2, rows_of_all, PK_F32}}, many_maps[] = {{4, maps_of_all, 0}};
+
+/* --- the same, from three samples on in two parts: rows times weights, then all of them put in
+ * maps; what was called is noted --- */
+
+enum { LEAST = 3, MOST_AT_ONCE = 64 };
+static size_t rests, at_once[MOST_AT_ONCE];
+static const size_t rest_sizes = 3;
+
+static void measure_rest(const int64_t *given, int64_t *z) {
+    z[0] = DEVICE;
+    z[1] = SCRATCH;
+    z[2] = given[0];
+}
+
+static void call_rest(const float *const *in, const float *const *weights, float *const *out,
+                      float *device, float *scratch, const int64_t *z, const pk_pool *pool) {
+    (void)scratch, (void)pool;
+    assert(weights[0][1] == 0.25f && device[1] == 1 && rests < MOST_AT_ONCE);
+    at_once[rests++] = (size_t)z[2];
+    for (int64_t i = 0; i < z[2] * ROWS * COLUMNS; i++)
+        out[0][i] = in[0][i];
+}
+
+static int rest_lengths(const int64_t *given, int64_t *to) {
+    const int64_t all[] = {given[0], ROWS, COLUMNS}, maps[] = {1, given[0], ROWS, COLUMNS};
+    if (to) {
+        memcpy(to, all, sizeof all);
+        memcpy(to + PK_MAX_RANK, maps, sizeof maps);
+    }
+    return given[0] >= LEAST;
+}
+
+static const int64_t between_dims[] = {-1, ROWS, COLUMNS};
+static const pk_port between[] = {{3, between_dims, PK_F32}};
+static const pk_kernel_code rest_code[] = {{"avx512", &rest_sizes, measure_rest, start, call_rest},
+                                           {0}};
+static const pk_given of_between[] = {{0, 0, 1}};
+static const pk_region head = {"R4_head", 1,          1, 1,    many_rows, between, floats,
+                               NULL,      for_avx512, 0, NULL, NULL,      NULL},
+                       rest = {"R4_rest", 1,         1, 1,          between,      many_maps, floats,
+                               NULL,      rest_code, 1, of_between, rest_lengths, NULL};
+static const size_t first_input[] = {0}, made_by_head[] = {1};
+static const pk_batched in_parts = {{&head, first_input}, {&rest, made_by_head}};
 static const pk_region open_regions[] = {
-    {"R3", 1, 1, 1, many_rows, many_maps, floats, NULL, for_avx512, 0, NULL, NULL},
+    {"R3", 1, 1, 1, many_rows, many_maps, floats, NULL, for_avx512, 0, NULL, NULL, NULL},
+    {"R4", 1, 1, 1, many_rows, many_maps, floats, NULL, for_avx512, 0, NULL, NULL, &in_parts},
 };
 
 /* --- what is expected --- */
@@ -148,41 +192,68 @@ static void checks_shapes(void) {
     OP(op, KernelDestroy, destroy_fn)(kernel);
 }
 
+enum { MOST = 20 };
+static float in_of_all[MOST * ROWS * COLUMNS], out_of_all[MOST * ROWS * COLUMNS + 1];
+
+/* A call with so many samples, on so many threads. */
+static void right_batch(const OrtCustomOp *any, void *kernel, size_t n, size_t threads) {
+    OrtValue x_of_all = {{2, {(int64_t)n * ROWS, COLUMNS}}, in_of_all};
+    OrtKernelContext c = {
+        {&x_of_all, &w}, {{4, {1, (int64_t)n, ROWS, COLUMNS}}, out_of_all}, threads, NULL};
+    for (size_t i = 0; i <= MOST * ROWS * COLUMNS; i++)
+        out_of_all[i] = -1;
+    assert(!OP(any, KernelComputeV2, compute_fn)(kernel, &c));
+    for (size_t i = 0; i < n * ROWS * COLUMNS; i++)
+        assert(out_of_all[i] == in_of_all[i] * weight[i % COLUMNS]);
+    for (size_t i = n * ROWS * COLUMNS; i <= MOST * ROWS * COLUMNS; i++)
+        assert(out_of_all[i] == -1);
+}
+
+static const OrtCustomOp *created(size_t region, void **kernel) {
+    OrtSessionOptions options = {0};
+    OrtKernelInfo info = {{NULL, &w}};
+    /* one choice, one registration: that of the other regions is for both codes */
+    bool one[] = {true, false};
+    assert(!pk_register_cpu(&options, &base, open_regions, 2, one));
+    const OrtCustomOp *any = options.domains[0]->ops[region];
+    assert(!OP(any, CreateKernelV2, create_fn)(any, &api, &info, kernel));
+    ((pk_kernel *)*kernel)->most_parts = 4; /* whatever machine this is */
+    return any;
+}
+
 /* A kernel of one sample is called for each, whatever their number. */
 static void takes_any_batch(void) {
-    enum { MOST = 5 };
-    static float in[MOST * ROWS * COLUMNS], out[MOST * ROWS * COLUMNS + 1];
-    OrtSessionOptions options = {0};
     void *kernel;
-    /* one choice, one registration: that of the other regions is for both codes */
-    assert(!pk_register_cpu(&options, &base, open_regions, 1, (bool[]){true, false}));
-    const OrtCustomOp *any = options.domains[0]->ops[0];
-    OrtKernelInfo info = {{NULL, &w}};
+    const OrtCustomOp *any = created(0, &kernel);
     OrtShapeInferContext shapes = {0};
     assert(!OP(any, InferOutputShapeFn, infer_fn)(any, &shapes) && shapes.out.rank == 0);
-    assert(!OP(any, CreateKernelV2, create_fn)(any, &api, &info, &kernel));
-    for (size_t i = 0; i < MOST * ROWS * COLUMNS; i++)
-        in[i] = (float)i;
-    ((pk_kernel *)kernel)->most_parts = 4; /* whatever machine this is */
-    for (size_t turn = 0; turn < 20 * (MOST + 1); turn++) {
-        size_t n = turn % (MOST + 1), threads = turn < 12 ? 1 : turn < 60 ? 2 : 3;
-        OrtValue x_of_all = {{2, {(int64_t)n * ROWS, COLUMNS}}, in};
-        OrtKernelContext c = {
-            {&x_of_all, &w}, {{4, {1, (int64_t)n, ROWS, COLUMNS}}, out}, threads, NULL};
-        for (size_t i = 0; i <= MOST * ROWS * COLUMNS; i++)
-            out[i] = -1;
-        assert(!OP(any, KernelComputeV2, compute_fn)(kernel, &c));
-        for (size_t i = 0; i < n * ROWS * COLUMNS; i++)
-            assert(out[i] == in[i] * weight[i % COLUMNS]);
-        for (size_t i = n * ROWS * COLUMNS; i <= MOST * ROWS * COLUMNS; i++)
-            assert(out[i] == -1);
-    }
+    for (size_t turn = 0; turn < 120; turn++)
+        right_batch(any, kernel, turn % 6, turn < 12 ? 1 : turn < 60 ? 2 : 3);
     assert(((pk_kernel *)kernel)->parts == 3); /* samples were dealt out */
-    OrtValue half = {{2, {ROWS + 1, COLUMNS}}, in}, wide = {{2, {ROWS, COLUMNS + 1}}, in};
-    OrtKernelContext c = {{&half, &w}, {{4, {1, 1, ROWS, COLUMNS}}, out}, 1, NULL};
+    OrtValue half = {{2, {ROWS + 1, COLUMNS}}, in_of_all},
+             wide = {{2, {ROWS, COLUMNS + 1}}, in_of_all};
+    OrtKernelContext c = {{&half, &w}, {{4, {1, 1, ROWS, COLUMNS}}, out_of_all}, 1, NULL};
     drop(OP(any, KernelComputeV2, compute_fn)(kernel, &c), "made for [13 N,7]");
-    c = (OrtKernelContext){{&wide, &w}, {{4, {1, 1, ROWS, COLUMNS}}, out}, 1, NULL};
+    c = (OrtKernelContext){{&wide, &w}, {{4, {1, 1, ROWS, COLUMNS}}, out_of_all}, 1, NULL};
     drop(OP(any, KernelComputeV2, compute_fn)(kernel, &c), "has the shape [13,8]");
+    OP(any, KernelDestroy, destroy_fn)(kernel);
+}
+
+/* From three samples on in groups of eight at most, all of one size; what is left over one by one.
+ */
+static void takes_groups(void) {
+    static const size_t groups[MOST + 1] = {[3] = 1, 1, 1, 1, 1, 1, 2, 2, 2,
+                                            2,       2, 2, 2, 2, 3, 3, 3, 3};
+    void *kernel;
+    const OrtCustomOp *any = created(1, &kernel);
+    for (size_t threads = 1; threads <= 3; threads++)
+        for (size_t n = 0; n <= MOST; n++) {
+            rests = 0;
+            right_batch(any, kernel, n, threads);
+            assert(rests == groups[n]);
+            for (size_t i = 0; i < rests; i++)
+                assert(at_once[i] == n / groups[n]);
+        }
     OP(any, KernelDestroy, destroy_fn)(kernel);
 }
 
@@ -305,9 +376,12 @@ int main(void) {
         input[i] = (float)i - 20;
     for (size_t i = 0; i < COLUMNS; i++)
         weight[i] = (float)i / 4;
+    for (size_t i = 0; i < MOST * ROWS * COLUMNS; i++)
+        in_of_all[i] = (float)i;
     registers();
     checks_shapes();
     takes_any_batch();
+    takes_groups();
     survives();
     many_threads();
     starts_busy();

@@ -142,8 +142,13 @@ static bool fillers_slice(cg_tile_work *w, coming *c) {
         if (g->value[label].name == NULL || po_mu_binder(g->mu, w->node, label) != PO_NONE ||
             !po_mu_has(g->mu, &w->s->out, label))
             continue;
-        if (g->span[label].open || g->span[label].start != NULL)
+        if (g->span[label].start != NULL)
             return false;
+        if (g->span[label].open) { /* the first of however many fetches all */
+            c->first = po_arena_printf(g->arena, "%s%s%s == 0", c->first ? c->first : "",
+                                       c->first ? " && " : "", g->value[label].name);
+            continue;
+        }
         times *= g->span[label].full;
         po_text around = index;
         po_text_init(&index, g->arena);

@@ -36,6 +36,17 @@ static void print_ports(po_text *out, const char *name, const char *what, uint32
     po_text_puts(out, n ? "};\n" : "{0}};\n");
 }
 
+static void print_range(po_text *out, const po_size_range *r) {
+    po_text_puts(out, " &&\n        ");
+    po_codegen_length(r->of, out);
+    po_text_printf(out, " >= %lld", (long long)r->least);
+    if (r->most == 0)
+        return;
+    po_text_puts(out, " &&\n        ");
+    po_codegen_length(r->of, out);
+    po_text_printf(out, " <= %lld", (long long)r->most);
+}
+
 /* The dims of ports by the lengths that a call is given. */
 static void print_lengths(po_text *out, const po_kernel *k) {
     po_text_printf(out, "static const pk_given %s_given[] = {", k->name);
@@ -66,6 +77,8 @@ static void print_lengths(po_text *out, const po_kernel *k) {
         po_text_puts(out, " == ");
         po_codegen_length(k->equal[i].b, out);
     }
+    for (uint32_t i = 0; i < k->n_meant; i++)
+        print_range(out, &k->meant[i]);
     po_text_puts(out, ";\n}\n");
 }
 
@@ -107,14 +120,45 @@ static void print_code(po_text *out, const po_kernel *k) {
     po_text_puts(out, "};\n");
 }
 
+/* A pk_region. */
 static void print_row(po_text *out, const po_kernel *k) {
-    po_text_printf(out, "    {\"%s\", %u, %u, %u, %s_in, %s_out, %s_weights, NULL, %s_code, %u",
+    po_text_printf(out, "{\"%s\", %u, %u, %u, %s_in, %s_out, %s_weights, NULL, %s_code, %u",
                    k->name, k->n_in, k->n_weights, k->n_out, k->name, k->name, k->name, k->name,
                    k->n_given);
     if (k->n_given > 0)
-        po_text_printf(out, ", %s_given, %s_lengths},\n", k->name, k->name);
+        po_text_printf(out, ", %s_given, %s_lengths", k->name, k->name);
     else
-        po_text_puts(out, ", NULL, NULL},\n");
+        po_text_puts(out, ", NULL, NULL");
+    if (k->rest)
+        po_text_printf(out, ", &%s_batched}", k->name);
+    else
+        po_text_puts(out, ", NULL}");
+}
+
+static void print_part(po_text *out, const po_kernel *k) {
+    print_declarations(out, k);
+    print_code(out, k);
+    po_text_printf(out, "static const pk_region %s = ", k->name);
+    print_row(out, k);
+    po_text_printf(out, ";\nstatic const size_t %s_from[] = {", k->name);
+    for (uint32_t i = 0; i < k->n_in; i++)
+        po_text_printf(out, "%s%u", i ? ", " : "", k->from[i]);
+    po_text_puts(out, k->n_in ? "};\n" : "0};\n");
+}
+
+static void print_batched(po_text *out, const po_kernel *k) {
+    if (k->head)
+        print_part(out, k->head);
+    print_part(out, k->rest);
+    po_text_printf(out, "static const pk_batched %s_batched = {", k->name);
+    for (int i = 0; i < 2; i++) {
+        const po_kernel *part = i == 0 ? k->head : k->rest;
+        if (part)
+            po_text_printf(out, "%s{&%s, %s_from}", i ? ", " : "", part->name, part->name);
+        else
+            po_text_puts(out, "{NULL, NULL}");
+    }
+    po_text_puts(out, "};\n");
 }
 
 /* What the compiler may use is what the processor must have: -mNAME. */
@@ -134,13 +178,18 @@ static void print_features(po_text *out, uint32_t isa) {
 static void print_source(const po_kernel *kernels, uint32_t n, po_text *out) {
     po_text_puts(out, "/* The table of this model's kernels; see README.md. */\n"
                       "#include \"petopt_ort.h\"\n");
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         print_declarations(out, &kernels[i]);
-    for (uint32_t i = 0; i < n; i++)
         print_code(out, &kernels[i]);
+        if (kernels[i].rest)
+            print_batched(out, &kernels[i]);
+    }
     po_text_puts(out, "\nstatic const pk_region regions[] = {\n");
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        po_text_puts(out, "    ");
         print_row(out, &kernels[i]);
+        po_text_puts(out, ",\n");
+    }
     po_text_puts(out, "};\n\nstatic void find_supported(bool *supported) {\n"
                       "    __builtin_cpu_init();\n");
     for (uint32_t i = 0; i < PO_ISAS; i++)
@@ -165,6 +214,13 @@ static const char *flags_of(po_arena *arena, const po_library_spec *spec, const 
     return po_arena_printf(arena, "%s%s%s", isa, *isa && more ? " " : "", more ? more : "");
 }
 
+static void add_code(po_library_sources *s, const po_library_spec *spec, const po_kernel *k) {
+    for (uint32_t isa = 0; isa < PO_ISAS; isa++)
+        if (k->code[isa])
+            po_library_add(s, po_arena_printf(s->arena, "%s_%s.c", k->name, po_isas[isa].name),
+                           k->code[isa], flags_of(s->arena, spec, po_isas[isa].flags));
+}
+
 static void add_sources(po_library_sources *s, const po_library_spec *spec) {
     po_text source;
     po_text_init(&source, s->arena);
@@ -172,15 +228,17 @@ static void add_sources(po_library_sources *s, const po_library_spec *spec) {
     po_library_add(s, "petopt_kernels.c", source.data, flags_of(s->arena, spec, ""));
     po_library_add(s, "petopt_ort.h", po_shipped_petopt_ort_h, NULL);
     po_library_add(s, "petopt_ort_api.h", po_shipped_petopt_ort_api_h, NULL);
+    po_library_add(s, "petopt_kernel.h", po_shipped_petopt_kernel_h, NULL);
     po_library_add(s, "petopt_region.h", po_shipped_petopt_region_h, NULL);
     po_library_add(s, "ort_slots.def", po_shipped_ort_slots_def, NULL);
-    for (uint32_t i = 0; i < spec->n_kernels; i++)
-        for (uint32_t isa = 0; isa < PO_ISAS; isa++) {
-            const po_kernel *k = &spec->kernels[i];
-            if (k->code[isa])
-                po_library_add(s, po_arena_printf(s->arena, "%s_%s.c", k->name, po_isas[isa].name),
-                               k->code[isa], flags_of(s->arena, spec, po_isas[isa].flags));
-        }
+    for (uint32_t i = 0; i < spec->n_kernels; i++) {
+        const po_kernel *k = &spec->kernels[i];
+        add_code(s, spec, k);
+        if (k->head)
+            add_code(s, spec, k->head);
+        if (k->rest)
+            add_code(s, spec, k->rest);
+    }
 }
 
 /* --- building --- */

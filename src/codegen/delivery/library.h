@@ -46,6 +46,27 @@ typedef struct po_kernel_ports {
     uint32_t n_equal;
 } po_kernel_ports;
 
+/* Lengths for which a program is meant. */
+typedef struct po_size_range {
+    po_dim of;
+    int64_t least, most; /* most 0: any */
+} po_size_range;
+
+/* A part of a region as a program: WEIGHT numbers are those of the whole. */
+typedef struct po_kernel_part {
+    const po_mu_open *open; /* NULL: there is no such part */
+    po_kernel_ports ports;
+    const uint32_t *from; /* by input: that of the whole; behind those the outputs of the head */
+    const po_size_range *meant; /* all of these, else the whole is called for each sample */
+    uint32_t n_meant;
+} po_kernel_part;
+
+/* Of a kernel of one sample: how several are worked at once. What gains nothing by that comes first
+ * and is called for each of them; `rest` has their number among its lengths. */
+typedef struct po_kernel_batched {
+    po_kernel_part head, rest; /* head: may be missing */
+} po_kernel_batched;
+
 typedef struct po_kernel {
     const char *name; /* operator type and C symbol: letters, digits, underscores */
     const char *what; /* one line for people; may be NULL */
@@ -57,6 +78,12 @@ typedef struct po_kernel {
     const char *const *names;
     const po_size_pair *equal;
     uint32_t n_equal;
+    const po_size_range *meant;
+    uint32_t n_meant;
+    /* Several samples at once, as po_kernel_batched: the rest, and its head, kernels of their own;
+     * NULL: there are none. */
+    const struct po_kernel *rest, *head;
+    const uint32_t *from; /* of a rest and a head */
     /* C text of a file that starts with the prelude and defines NAME_<isa>, NAME_<isa>_start,
      * NAME_<isa>_measure, NAME_<isa>_sizes; NULL: none for this one. At least one is there. */
     const char *code[PO_ISAS];
@@ -65,10 +92,11 @@ typedef struct po_kernel {
 /* What a kernel is printed from. */
 typedef struct po_kernel_print_spec {
     const po_mu_open *mu[PO_ISAS];
-    const po_kernel_small *small; /* NULL: the one program is for all sizes */
-    const po_kernel_ports *ports; /* the model's own; NULL: those of the tensors */
-    const int64_t *more;          /* elements of weights that `small` alone reads, behind mu's */
-    uint32_t n_more;
+    const po_kernel_small *small;     /* NULL: the one program is for all sizes */
+    const po_kernel_batched *batched; /* NULL: there is none */
+    const po_kernel_ports *ports;     /* the model's own; NULL: those of the tensors */
+    const int64_t *weights; /* elements of all that its programs read; NULL: those that mu reads */
+    uint32_t n_weights;
 } po_kernel_print_spec;
 
 /* Fills a region from muGraphs whose INPUT, WEIGHT and OUTPUT tensors agree: INPUT number i is the

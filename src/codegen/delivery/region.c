@@ -21,6 +21,23 @@ static bool any_open(const po_kernel_port *ports, uint32_t n) {
     return false;
 }
 
+static po_hash hash_part(po_hash hash, const po_kernel_part *part) {
+    const po_kernel_ports *ports = &part->ports;
+    if (!part->open)
+        return hash;
+    const po_hash mu = po_mu_hash(part->open->mu);
+    hash = po_hash_u64(po_hash_u64(hash, mu.lo), mu.hi);
+    hash = hash_ports(hash_ports(hash, ports->in, ports->n_in), ports->out, ports->n_out);
+    for (uint32_t i = 0; i < ports->n_in; i++)
+        hash = po_hash_u64(hash, part->from[i]);
+    for (uint32_t i = 0; i < part->n_meant; i++) {
+        const po_size_range *r = &part->meant[i];
+        hash = po_hash_str(hash, r->of.symbol);
+        hash = po_hash_u64(po_hash_u64(hash, (uint64_t)r->least), (uint64_t)r->most);
+    }
+    return hash;
+}
+
 /* The name of the region that these muGraphs make, one for each instruction set (NULL: none); the
  * same one may stand for both. */
 static const char *kernel_name(po_arena *arena, const po_kernel_print_spec *spec) {
@@ -41,6 +58,8 @@ static const char *kernel_name(po_arena *arena, const po_kernel_print_spec *spec
         for (uint32_t i = 0; i < small->n_weights; i++)
             hash = po_hash_u64(hash, small->weight[i]);
     }
+    if (spec->batched)
+        hash = hash_part(hash_part(hash, &spec->batched->head), &spec->batched->rest);
     return po_arena_printf(arena, "R%016" PRIx64 "%08" PRIx64, hash.lo, hash.hi >> 32);
 }
 
@@ -80,38 +99,9 @@ void po_kernel_set_ports(po_arena *arena, const po_mu *mu, po_kernel *region) {
     region->weight_floats = floats;
 }
 
-static void add_weights(po_arena *arena, const po_kernel_print_spec *spec, po_kernel *region) {
-    int64_t *floats = PO_NEW_N(arena, int64_t, region->n_weights + spec->n_more + 1);
-    memcpy(floats, region->weight_floats, region->n_weights * sizeof *floats);
-    memcpy(floats + region->n_weights, spec->more, spec->n_more * sizeof *floats);
-    region->weight_floats = floats;
-    region->n_weights += spec->n_more;
-}
-
-po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_kernel_print_spec *spec,
-                          po_kernel *region) {
-    const po_mu_open *const *mu = spec->mu, *first = NULL;
-    const po_kernel_ports *ports = spec->ports;
-    *region = (po_kernel){.name = kernel_name(arena, spec)};
-    for (uint32_t i = 0; i < PO_ISAS; i++) {
-        if (!mu[i])
-            continue;
-        first = first ? first : mu[i];
-        po_text text;
-        po_text_init(&text, arena);
-        po_codegen_prelude(&po_isas[i], &text);
-        PO_TRY(po_codegen_kernel(ctx, mu[i], spec->small, &po_isas[i],
-                                 po_arena_printf(arena, "%s_%s", region->name, po_isas[i].name),
-                                 &text));
-        region->code[i] = text.data;
-    }
-    if (!first)
-        return po_fail(ctx, PO_INTERNAL, "a kernel without a muGraph");
-    po_kernel_set_ports(arena, first->mu, region);
-    if (spec->n_more > 0)
-        add_weights(arena, spec, region);
-    if (!ports)
-        return PO_OK;
+/* What the model has at the kernel's borders, and what is open of it. */
+static po_status take_ports(po_ctx *ctx, const po_kernel_ports *ports, const po_mu_open *open,
+                            po_kernel *region) {
     if (ports->n_in != region->n_in || ports->n_out != region->n_out)
         return po_fail(ctx, PO_INTERNAL, "kernel %s: its ports are not those of its muGraph",
                        region->name);
@@ -119,10 +109,66 @@ po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_kernel_print_sp
     region->out = ports->out;
     if (ports->given) {
         region->given = ports->given;
-        region->n_given = first->n_names;
-        region->names = first->names;
+        region->n_given = open->n_names;
+        region->names = open->names;
         region->equal = ports->equal;
         region->n_equal = ports->n_equal;
     }
     return PO_OK;
+}
+
+static po_status print_code(po_ctx *ctx, po_arena *arena, const po_mu_open *open,
+                            const po_kernel_small *small, uint32_t isa, po_kernel *region) {
+    po_text text;
+    po_text_init(&text, arena);
+    po_codegen_prelude(&po_isas[isa], &text);
+    const char *symbol = po_arena_printf(arena, "%s_%s", region->name, po_isas[isa].name);
+    PO_TRY(po_codegen_kernel(ctx, open, small, &po_isas[isa], symbol, &text));
+    region->code[isa] = text.data;
+    return PO_OK;
+}
+
+/* A kernel of its own, for the instruction sets that the whole has. */
+static po_status print_part(po_ctx *ctx, po_arena *arena, const po_kernel_part *part,
+                            const char *what, const po_kernel *whole, const po_kernel **out) {
+    if (!part->open)
+        return PO_OK;
+    po_kernel *k = PO_NEW(arena, po_kernel);
+    *k = (po_kernel){.name = po_arena_printf(arena, "%s_%s", whole->name, what),
+                     .meant = part->meant,
+                     .n_meant = part->n_meant,
+                     .from = part->from};
+    for (uint32_t i = 0; i < PO_ISAS; i++)
+        if (whole->code[i])
+            PO_TRY(print_code(ctx, arena, part->open, NULL, i, k));
+    po_kernel_set_ports(arena, part->open->mu, k);
+    k->n_weights = whole->n_weights;
+    k->weight_floats = whole->weight_floats;
+    *out = k;
+    return take_ports(ctx, &part->ports, part->open, k);
+}
+
+po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_kernel_print_spec *spec,
+                          po_kernel *region) {
+    const po_mu_open *const *mu = spec->mu, *first = NULL;
+    *region = (po_kernel){.name = kernel_name(arena, spec)};
+    for (uint32_t i = 0; i < PO_ISAS; i++) {
+        if (!mu[i])
+            continue;
+        first = first ? first : mu[i];
+        PO_TRY(print_code(ctx, arena, mu[i], spec->small, i, region));
+    }
+    if (!first)
+        return po_fail(ctx, PO_INTERNAL, "a kernel without a muGraph");
+    po_kernel_set_ports(arena, first->mu, region);
+    if (spec->weights) {
+        region->weight_floats = spec->weights;
+        region->n_weights = spec->n_weights;
+    }
+    if (spec->ports)
+        PO_TRY(take_ports(ctx, spec->ports, first, region));
+    if (!spec->batched)
+        return PO_OK;
+    PO_TRY(print_part(ctx, arena, &spec->batched->head, "head", region, &region->head));
+    return print_part(ctx, arena, &spec->batched->rest, "rest", region, &region->rest);
 }

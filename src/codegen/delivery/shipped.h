@@ -5,6 +5,7 @@
 extern const char po_shipped_ort_slots_def[];
 extern const char po_shipped_cuda_prelude_cu[];
 extern const char po_shipped_petopt_cuda_h[];
+extern const char po_shipped_petopt_kernel_h[];
 extern const char po_shipped_petopt_ort_api_h[];
 extern const char po_shipped_petopt_ort_cuda_h[];
 extern const char po_shipped_petopt_ort_h[];

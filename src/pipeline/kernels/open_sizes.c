@@ -532,21 +532,42 @@ po_status po_open_samples_find(const po_run *run, po_arena *arena, const po_grap
     return find_samples(f, samples);
 }
 
+/* *has_batch: the model has one, and it is not named. */
+static po_status find_with(const po_run *run, po_arena *arena, const po_graph *graph,
+                           const po_open_samples *samples, bool names_batch, po_open_sizes *sizes,
+                           bool *has_batch) {
+    finding *f;
+    *sizes = (po_open_sizes){0};
+    po_ctx_clear(run->ctx);
+    PO_TRY(begin(run, arena, graph, &f));
+    f->names_batch = names_batch;
+    f->samples = samples;
+    if (!samples) { /* nothing else is open */
+        po_open_samples *own = PO_NEW(arena, po_open_samples);
+        *own = (po_open_samples){.usual = usual_of(f)};
+        f->samples = own;
+        find_names(f);
+        PO_TRY(find_samples(f, own));
+        f->n = 0;
+    }
+    po_status status = find(f, sizes);
+    *has_batch = f->has_batch;
+    if (status != PO_OK)
+        po_open_sizes_free(sizes);
+    return status;
+}
+
 po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph *graph,
                              const po_open_samples *samples, po_open_sizes *sizes) {
-    po_status status = PO_UNSUPPORTED;
-    for (int names_batch = 0; names_batch < 2 && status == PO_UNSUPPORTED; names_batch++) {
-        finding *f;
-        *sizes = (po_open_sizes){0};
-        po_ctx_clear(run->ctx);
-        PO_TRY(begin(run, arena, graph, &f));
-        f->samples = samples;
-        f->names_batch = names_batch != 0;
-        status = find(f, sizes);
-        if (status != PO_OK)
-            po_open_sizes_free(sizes);
-        if (!f->has_batch && !names_batch)
-            break;
-    }
-    return status;
+    bool has_batch;
+    po_status status = find_with(run, arena, graph, samples, false, sizes, &has_batch);
+    return status == PO_UNSUPPORTED && has_batch
+               ? find_with(run, arena, graph, samples, true, sizes, &has_batch)
+               : status;
+}
+
+po_status po_open_sizes_of_batch(const po_run *run, po_arena *arena, const po_graph *graph,
+                                 const po_open_samples *samples, po_open_sizes *sizes) {
+    bool has_batch;
+    return find_with(run, arena, graph, samples, true, sizes, &has_batch);
 }

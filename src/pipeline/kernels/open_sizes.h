@@ -31,6 +31,9 @@ po_status po_open_samples_find(const po_run *run, po_arena *arena, const po_grap
 /* PO_UNSUPPORTED, with a sentence, where it cannot be worked so. The samples must outlive it. */
 po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph *graph,
                              const po_open_samples *samples, po_open_sizes *sizes);
+/* The same with the number of samples as one of the lengths. samples NULL: no other is open. */
+po_status po_open_sizes_of_batch(const po_run *run, po_arena *arena, const po_graph *graph,
+                                 const po_open_samples *samples, po_open_sizes *sizes);
 /* Its graphs go before the run's end, and with them what is told of it. */
 void po_open_sizes_free(po_open_sizes *sizes);
 

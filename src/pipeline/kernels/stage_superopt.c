@@ -71,17 +71,18 @@ static int64_t elements(const po_packing *p) {
 static po_status print(const po_run *run, const po_kernel_variant *form, uint32_t region,
                        po_kernel *kernel) {
     const po_plan *plan = &form->plans[region];
-    po_kernel_print_spec spec = {.ports = &form->ports[region], .small = form->small[region]};
+    po_kernel_print_spec spec = {.ports = &form->ports[region],
+                                 .small = form->small[region],
+                                 .batched = form->batched[region]};
     PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, SHARED_LIMIT));
     for (uint32_t i = 0; i < PO_ISAS; i++)
         spec.mu[i] = form->programs[region];
-    if (spec.small) {
+    if (spec.small)
         PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->small->mu, SHARED_LIMIT));
-        int64_t *more = PO_NEW_N(run->arena, int64_t, plan->n_packed + 1);
-        for (uint32_t k = plan->small->first; k < plan->n_packed; k++)
-            more[spec.n_more++] = elements(&plan->packed[k].packing);
-        spec.more = more;
-    }
+    int64_t *weights = PO_NEW_N(run->arena, int64_t, plan->n_packed + 1);
+    for (uint32_t k = 0; k < plan->n_packed; k++)
+        weights[spec.n_weights++] = elements(&plan->packed[k].packing);
+    spec.weights = weights;
     return po_kernel_print(run->ctx, run->arena, &spec, kernel);
 }
 
@@ -282,6 +283,12 @@ static po_status make_right(making *m) {
     return status;
 }
 
+static void print_batched(po_text *text, uint32_t region, const po_kernel_batched *batched) {
+    if (batched->head.open)
+        po_dump_program(text, region, batched->head.open->mu);
+    po_dump_program(text, region, batched->rest.open->mu);
+}
+
 static void print_programs(const making *m) {
     po_text text;
     po_text_init(&text, m->run->arena);
@@ -290,6 +297,8 @@ static void print_programs(const making *m) {
             po_dump_program(&text, i, m->form.plans[i].mu);
             if (m->form.small[i])
                 po_dump_program(&text, i, m->form.small[i]->open->mu);
+            if (m->form.batched[i])
+                print_batched(&text, i, m->form.batched[i]);
         }
     m->out->programs = text.size ? text.data : NULL;
 }

@@ -193,6 +193,7 @@ static po_status open_all(const po_run *run, po_arena *arena, po_open_sizes *siz
     p->programs = PO_NEW_N(arena, const po_mu_open *, p->regions.n + 1);
     p->ports = PO_NEW_N(arena, po_kernel_ports, p->regions.n + 1);
     p->small = PO_NEW_N(arena, const po_kernel_small *, p->regions.n + 1);
+    p->batched = PO_NEW_N(arena, const po_kernel_batched *, p->regions.n + 1);
     po_status status = sizes ? po_open_sizes_larger(run, sizes) : PO_OK;
     for (uint32_t i = 0; i < p->regions.n && status == PO_OK; i++) {
         po_plan *plan = &p->plans[i];
@@ -515,8 +516,10 @@ po_status po_kernel_variants(const po_run *run, const po_kernel_source *source, 
     c.delivered = plain.axis ? &delivered : NULL;
     c.all[0].seconds = best->seconds;
     c.outside = best->outside;
-    if (options->exact || !(best->seconds > 0))
+    if (!(best->seconds > 0))
         return PO_OK; /* without a region no form promises a gain */
+    if (options->exact)
+        return po_kernel_batch(run, arena, options, c.samples, best);
     po_limit limit = po_limit_begin(run->ctx, options->until);
     po_status status = look_further(&c);
     po_limit_end(run->ctx, &limit, &status);
@@ -527,5 +530,5 @@ po_status po_kernel_variants(const po_run *run, const po_kernel_source *source, 
     for (uint32_t i = 1; i < c.n; i++)
         if (c.all[i].form.graph)
             form_free(&c.all[i].form);
-    return PO_OK;
+    return po_kernel_batch(run, arena, options, c.samples, best);
 }

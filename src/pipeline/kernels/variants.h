@@ -3,6 +3,7 @@
 #ifndef PO_PIPELINE_KERNEL_VARIANTS_H
 #define PO_PIPELINE_KERNEL_VARIANTS_H
 
+#include "codegen/delivery/library.h"
 #include "pipeline/kernels/open_sizes.h"
 #include "pipeline/search/search.h"
 #include "superopt/plan/plan.h"
@@ -13,17 +14,18 @@ typedef struct po_kernel_variant {
     const po_graph *open;  /* the same as it is delivered, its batch open; NULL: graph */
     const int8_t *axis;    /* with it: by value, the axis of its samples (ops/samples.h); NULL where
                               no batch is open */
-    const po_open_sizes *sizes; /* where more is open than the batch; NULL */
+    po_open_sizes *sizes;  /* where more is open than the batch; NULL */
     po_regions regions;
     const po_regions *there; /* the same in `open`, which is then another form (one_sample.h); NULL:
                                 by the same numbers */
     po_plan *plans;
-    const po_mu_open **programs;   /* by region; NULL where the plan has `failed` */
-    po_kernel_ports *ports;        /* likewise */
-    const po_kernel_small **small; /* by region: what runs where it is small; NULL: the same */
-    uint32_t outside;              /* nodes without a kernel */
-    uint32_t unread;               /* steps that time was not enough to read */
-    double seconds;                /* of all steps: read, or else estimated */
+    const po_mu_open **programs;       /* by region; NULL where the plan has `failed` */
+    po_kernel_ports *ports;            /* likewise */
+    const po_kernel_small **small;     /* by region: what runs where it is small; NULL: the same */
+    const po_kernel_batched **batched; /* by region: several samples at once; NULL: one by one */
+    uint32_t outside;                  /* nodes without a kernel */
+    uint32_t unread;                   /* steps that time was not enough to read */
+    double seconds;                    /* of all steps: read, or else estimated */
     double
         magnifies; /* what its families and schedules make of rounding, at most; 1: the plain way */
     const char *name;
@@ -44,6 +46,11 @@ typedef struct po_kernel_source {
  * regions and plans lie in the arena, the graph is held by the run. */
 po_status po_kernel_variants(const po_run *run, const po_kernel_source *source, po_arena *arena,
                              const po_plan_options *options, po_kernel_variant *best);
+
+/* batched.c: how several samples are worked at once, in regions that are called for each of them
+ * and gain by it; weights are read as they are. samples: of its lengths, as the form's sizes. */
+po_status po_kernel_batch(const po_run *run, po_arena *arena, const po_plan_options *options,
+                          const po_open_samples *samples, po_kernel_variant *form);
 
 /* mutants.c: the model with mutants that are estimated to be faster as kernels, each of
  * which agrees in every element with what it stands for; NULL: there are none. `whole`: seconds of

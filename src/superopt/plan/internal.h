@@ -58,6 +58,10 @@ double po_plan_scaled(const planning *p, uint32_t form, const po_scheduler *how)
 /* Adds the program for small sizes to a plan that was built, where it is another. small.c */
 void po_plan_add_small(planning *p, uint32_t plan);
 
+/* Of a step's choices those that read weights as the plan that this one is to be like; all where
+ * there are none. small.c */
+void po_plan_keep_alike(const planning *p, step *s);
+
 /* Lists what of a plan, which has been built without bands, may be worked in bands. */
 po_status po_plan_candidates(planning *p, uint32_t plan);
 /* Reads the candidates, each beside the same steps one after the other, and sets step.band of the

@@ -1,6 +1,7 @@
 /* The plan of a region: the ways of working each of its steps are listed, timed and chosen. */
 #include "superopt/plan/internal.h"
 #include "superopt/plan/worth.h"
+#include "superopt/schedule/internal.h"
 
 #include <math.h>
 
@@ -137,6 +138,8 @@ static po_status add_steps(planning *p, uint32_t plan) {
         s.n = po_choices_of(naive, node, p->options->exact ? 1 : p->options->magnifies, s.choices);
         if (p->options->open)
             PO_TRY(keep_open(p, naive, node, &s));
+        if (p->options->like)
+            po_plan_keep_alike(p, &s);
         for (uint32_t i = 0; i < s.n; i++) {
             po_standalone_step lone;
             const po_mu *mu = po_plan_standalone(p->scratch, naive, node, &s.choices[i], &lone);
@@ -394,6 +397,12 @@ static double flops_of(po_arena *arena, const po_mu *mu, uint32_t node) {
     return flops;
 }
 
+/* The model's value that a step writes. */
+static po_value_id made_by(const po_lowered *lowered, uint32_t node) {
+    po_naive_step n;
+    return po_naive_step_of(lowered->mu, node, &n) ? lowered->value[n.out->tensor] : PO_NONE;
+}
+
 static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
     po_plan *to = &p->plans[plan];
     to->n_steps = 0;
@@ -411,6 +420,7 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
             po_plan_step row = po_plan_row_fusion_row(p, arena, b);
             for (uint32_t k = 0; k < b->b.n; k++)
                 row.flops += flops_of(p->scratch, to->lowered.mu, b->b.node[k]);
+            row.made = made_by(&to->lowered, b->b.node[b->b.n - 1]);
             PO_PUSH(arena, rows, to->n_steps, cap, row);
             i += b->b.n - 1;
             continue;
@@ -425,7 +435,8 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
                             .flops = flops_of(p->scratch, to->lowered.mu, st->node),
                             .bytes = po_plan_traffic(p->scratch, to->lowered.mu, st->node),
                             .seconds = measured ? p->seconds[st->form[st->best]] : 0,
-                            .magnifies = po_choice_magnifies(choice)};
+                            .magnifies = po_choice_magnifies(choice),
+                            .made = made_by(&to->lowered, st->node)};
         for (uint32_t k = 0; k < st->n && measured; k++)
             row.tried += p->seconds[st->form[k]] > 0;
         PO_PUSH(arena, rows, to->n_steps, cap, row);
@@ -572,6 +583,8 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         if (plans[i].lowered.mu) {
             if (!plans[i].failed)
                 PO_TRY(build_checked(&p, i, measured));
+            if (options->like)
+                continue;
             if (!plans[i].failed && options->open)
                 po_plan_add_small(&p, i);
             if (!p.cut)

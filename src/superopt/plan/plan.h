@@ -17,6 +17,7 @@ typedef struct po_plan_step {
     double seconds;   /* on one thread, alone; 0: not measured */
     uint32_t tried;   /* choices that were timed */
     double magnifies; /* what it makes of rounding (po_choice_magnifies) */
+    po_value_id made; /* the value that it writes; PO_NONE: none of the model's */
 } po_plan_step;
 
 /* The same region where it is small: what makes more of its weights first (Winograd's transforms)
@@ -61,14 +62,16 @@ typedef struct po_plan_sizes {
 } po_plan_sizes;
 
 typedef struct po_plan_options {
-    bool exact;                 /* no algorithm that rounds worse */
-    double magnifies;           /* none that makes more of rounding; 0: any */
-    const po_plan_sizes *open;  /* only what can be opened for all sizes, each step by itself; NULL:
-                                   the sizes at hand are all */
-    bool measure;               /* else by estimate */
-    const char *cc;             /* as for po_cc_library */
-    po_cache *cache;            /* of readings; may be NULL */
-    po_hash key;                /* of the machine (po_cost_key) */
+    bool exact;                /* no algorithm that rounds worse */
+    double magnifies;          /* none that makes more of rounding; 0: any */
+    const po_plan_sizes *open; /* only what can be opened for all sizes, each step by itself; NULL:
+                                  the sizes at hand are all */
+    const po_plan *like; /* by region: plans of the same nodes at other sizes, whose weights are
+                            read as they are there; NULL: none, and plans are searched further */
+    bool measure;        /* else by estimate */
+    const char *cc;      /* as for po_cc_library */
+    po_cache *cache;     /* of readings; may be NULL */
+    po_hash key;         /* of the machine (po_cost_key) */
     po_plan_readings *readings; /* may be NULL */
     double until; /* as po_now counts: what is not read by then is estimated; 0: no such time */
 } po_plan_options;
@@ -96,6 +99,11 @@ typedef struct po_plan_guess {
 po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                            const po_regions *regions, const po_plan_options *options,
                            po_plan_guess *guess);
+
+/* The weights of a plan among those of another of the same region, to whose list it adds what it
+ * reads besides: by WEIGHT number of its muGraph. NULL, and nothing is added: it reads constants
+ * that the other has not. small.c */
+const uint32_t *po_plan_share_weights(po_arena *arena, po_plan *with, const po_plan *plan);
 
 /* One step alone, to be timed and looked at (po_check_step, `lone`): what it reads and writes lies
  * in DEVICE tensors. */

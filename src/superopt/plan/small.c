@@ -1,6 +1,6 @@
-/* A second program of a region that is made for any size: steps that transform their weights, or
- * split their sums, are worked the plain way. Which of the two runs is decided when a call's sizes
- * are known. */
+/* Further programs of a region, which read the same weights. Of one that is made for any size:
+ * steps that transform their weights, or split their sums, are worked the plain way where it is
+ * small. Which of them runs is decided when a call's sizes are known. */
 #include "superopt/plan/internal.h"
 
 /* Of the plain ways one that reads the weights in the order in which they are there is taken where
@@ -91,4 +91,65 @@ void po_plan_add_small(planning *p, uint32_t plan) {
                              plainly / po_plan_estimated_small(s.mu) /
                                  (as_it_is / po_plan_estimated_small(to->mu))};
     to->small = small;
+}
+
+/* --- like another plan --- */
+
+/* Whether a plan reads this weight in this order. */
+static bool has_packed(const po_plan *plan, po_value_id weight, const po_packing *packing) {
+    for (uint32_t i = 0; i < plan->n_packed; i++)
+        if (plan->lowered.weights[plan->packed[i].weight] == weight &&
+            po_packing_same(&plan->packed[i].packing, packing))
+            return true;
+    return false;
+}
+
+static bool is_alike(const planning *p, const step *s, const po_choice *choice) {
+    const po_plan *like = &p->options->like[s->plan];
+    const po_lowered *own = &p->plans[s->plan].lowered;
+    po_arena *scratch = po_arena_child(p->scratch);
+    po_standalone_step lone;
+    (void)po_plan_standalone(scratch, own->mu, s->node, choice, &lone);
+    bool alike = true;
+    for (uint32_t i = 0; i < lone.n_packed && alike; i++)
+        alike = has_packed(like, own->weights[lone.packed[i].weight], &lone.packed[i].packing);
+    po_arena_free(scratch);
+    return alike;
+}
+
+void po_plan_keep_alike(const planning *p, step *s) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->n && !p->options->like[s->plan].failed; i++) {
+        if (!is_alike(p, s, &s->choices[i]))
+            continue;
+        s->wide[kept] = s->wide[i];
+        s->choices[kept++] = s->choices[i];
+    }
+    s->n = kept ? kept : s->n;
+}
+
+/* The number of a value among the weights of a lowering; PO_NONE: it has it not. */
+static uint32_t weight_of(const po_lowered *lowered, po_value_id value) {
+    for (uint32_t i = 0; i < lowered->n_weights; i++)
+        if (lowered->weights[i] == value)
+            return i;
+    return PO_NONE;
+}
+
+const uint32_t *po_plan_share_weights(po_arena *arena, po_plan *with, const po_plan *plan) {
+    const uint32_t n = plan->n_packed;
+    uint32_t *number = PO_NEW_N(arena, uint32_t, n + 1);
+    po_packed *packed = PO_NEW_N(arena, po_packed, with->n_packed + n + 1);
+    uint32_t all = with->n_packed;
+    memcpy(packed, with->packed, all * sizeof *packed);
+    for (uint32_t i = 0; i < n; i++) {
+        po_packed one = plan->packed[i];
+        one.weight = weight_of(&with->lowered, plan->lowered.weights[one.weight]);
+        if (one.weight == PO_NONE)
+            return NULL;
+        number[i] = place_of(packed, &all, &one);
+    }
+    with->packed = packed;
+    with->n_packed = all;
+    return number;
 }

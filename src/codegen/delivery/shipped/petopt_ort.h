@@ -6,184 +6,9 @@
 
 #include "petopt_ort_api.h"
 
+#include "petopt_kernel.h"
+
 #include <sched.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-/* --- what a kernel is --- */
-
-typedef struct pk_pool {
-    size_t parts;
-    void (*run)(void *self, void (*fn)(void *arg, size_t part), void *arg);
-    void *self;
-} pk_pool;
-
-typedef struct pk_kernel_code {
-    const char *isa;
-    const size_t *sizes; /* numbers that hang on lengths: z[0] is floats of device, z[1] those of
-                            scratch for each part */
-    void (*measure)(const int64_t *given, int64_t *z);
-    void (*start)(float *device, const int64_t *z);
-    void (*call)(const float *const *in, const float *const *weight, float *const *out,
-                 float *device, float *scratch, const int64_t *z, const pk_pool *pool);
-} pk_kernel_code;
-
-enum { PK_ISAS = 2, PK_MAX_PARTS = 256, PK_LINE = 64, PK_ORT_API = 17, PK_MAX_GIVEN = 16 };
-
-/* --- memory of a call --- */
-
-typedef struct pk_memory {
-    char *base;
-    size_t bytes;
-    float *floats;
-} pk_memory;
-
-typedef struct pk_buffer {
-    struct pk_buffer *next; /* in the list of free ones */
-    size_t room[2];         /* floats of device and scratch */
-    pk_memory device, scratch;
-    /* Of the sample at hand and of all: n_in activations, then n_weights. */
-    const float **in, **all_in;
-    float **out, **all_out;
-    int64_t given[PK_MAX_GIVEN], *z;
-    bool measured;
-    pk_region region; /* with the dims of these lengths */
-    pk_port *ports;
-    int64_t *dims;
-} pk_buffer;
-
-typedef struct pk_kernel {
-    const OrtApi *api;
-    const pk_region *region;
-    const pk_kernel_code *code;
-    bool *constant; /* by input: its shape was checked once and for all */
-    pthread_mutex_t lock;
-    pk_buffer *free_buffers;
-    unsigned calls;
-    size_t parts, most_parts; /* threads that are known of; that there can be */
-} pk_kernel;
-
-static size_t pk_up(size_t bytes, size_t multiple) {
-    return (bytes + multiple - 1) / multiple * multiple;
-}
-
-/* Zeroed, aligned to a line. With PK_GUARD (tests) it ends where nothing is mapped. */
-static bool pk_map(pk_memory *m, size_t floats) {
-    size_t need = pk_up(floats * sizeof(float) + 1, PK_LINE), before = 0, after = 0;
-#ifdef PK_GUARD
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    need = pk_up(floats * sizeof(float), PK_LINE);
-    before = pk_up(need, page) - need;
-    after = page;
-#endif
-    m->bytes = before + need + after;
-    void *base = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED)
-        return false;
-    m->base = base;
-    m->floats = (float *)(void *)(m->base + before);
-    if (after && mprotect(m->base + before + need, after, PROT_NONE) != 0)
-        return false;
-#ifdef MADV_HUGEPAGE
-    madvise(m->base, before + need, MADV_HUGEPAGE); /* only advice */
-#endif
-    return true;
-}
-
-static void pk_unmap(pk_memory *m) {
-    if (m->base)
-        munmap(m->base, m->bytes);
-}
-
-static void pk_free_buffer(pk_buffer *b) {
-    if (!b)
-        return;
-    pk_unmap(&b->device);
-    pk_unmap(&b->scratch);
-    free(b->in);
-    free(b->out);
-    free(b->z);
-    free(b->ports);
-    free(b->dims);
-    free(b);
-}
-
-static pk_buffer *pk_make_buffer(const pk_kernel *k) {
-    const pk_region *r = k->region;
-    pk_buffer *b = calloc(1, sizeof *b);
-    if (!b)
-        return NULL;
-    const size_t n_in = r->n_in + r->n_weights + 1, n_out = r->n_out + 1;
-    b->in = calloc(2 * n_in, sizeof *b->in);
-    b->out = calloc(2 * n_out, sizeof *b->out);
-    b->z = calloc(*k->code->sizes + 2, sizeof *b->z);
-    b->ports = calloc(r->n_in + r->n_out + 1, sizeof *b->ports);
-    b->dims = calloc((r->n_in + r->n_out + 1) * PK_MAX_RANK, sizeof *b->dims);
-    if (!b->in || !b->out || !b->z || !b->ports || !b->dims) {
-        pk_free_buffer(b);
-        return NULL;
-    }
-    b->all_in = b->in + n_in;
-    b->all_out = b->out + n_out;
-    b->region = *r;
-    for (size_t i = 0; r->n_given > 0 && i < r->n_in + r->n_out; i++) {
-        b->ports[i] = i < r->n_in ? r->in[i] : r->out[i - r->n_in];
-        b->ports[i].dims = b->dims + i * PK_MAX_RANK;
-    }
-    if (r->n_given > 0) {
-        b->region.in = b->ports;
-        b->region.out = b->ports + r->n_in;
-    }
-    return b;
-}
-
-static bool pk_fit_memory(pk_memory *m, size_t *room, size_t floats) {
-    if (m->base && *room >= floats)
-        return true;
-    pk_unmap(m);
-    *m = (pk_memory){NULL, 0, NULL};
-    *room = floats;
-    return pk_map(m, floats);
-}
-
-/* Makes a buffer one for so many parts, and for these lengths. */
-static bool pk_fit(const pk_kernel *k, pk_buffer *b, size_t parts, const int64_t *given) {
-    const size_t bytes = k->region->n_given * sizeof *given;
-    if (!b->measured || (bytes > 0 && memcmp(b->given, given, bytes) != 0)) {
-        if (bytes > 0) {
-            memcpy(b->given, given, bytes);
-            (void)k->region->lengths(given, b->dims);
-        }
-        k->code->measure(given, b->z);
-        b->measured = pk_fit_memory(&b->device, &b->room[0], (size_t)b->z[0]);
-        if (!b->measured)
-            return false;
-        k->code->start(b->device.floats, b->z);
-    }
-    return pk_fit_memory(&b->scratch, &b->room[1], (size_t)b->z[1] * parts);
-}
-
-/* Takes a free buffer, or makes one. */
-static pk_buffer *pk_take(pk_kernel *k, size_t parts, const int64_t *given) {
-    pthread_mutex_lock(&k->lock);
-    pk_buffer *b = k->free_buffers;
-    if (b)
-        k->free_buffers = b->next;
-    pthread_mutex_unlock(&k->lock);
-    if (!b)
-        b = pk_make_buffer(k);
-    if (b && pk_fit(k, b, parts, given))
-        return b;
-    pk_free_buffer(b);
-    return NULL;
-}
-
-static void pk_return(pk_kernel *k, pk_buffer *b) {
-    pthread_mutex_lock(&k->lock);
-    b->next = k->free_buffers;
-    k->free_buffers = b;
-    pthread_mutex_unlock(&k->lock);
-}
 
 /* --- the runtime's threads --- */
 
@@ -389,12 +214,12 @@ static void pk_samples_of(void *arg, size_t part) {
 
 /* As many samples as come out even are worked side by side, one thread each; what is left over, and
  * all where there is no memory for that, one after the other on all threads. */
-static void pk_call_each(pk_kernel *k, pk_buffer *b, size_t samples, pk_run *run) {
+static void pk_call_each(pk_kernel *k, pk_buffer *b, size_t done, size_t samples, pk_run *run) {
     const pk_pool pool = {run->parts, pk_parallel, run};
     const size_t parts = run->asks ? 1 : run->parts;
     pk_buffer *own[PK_MAX_PARTS] = {b};
-    size_t n = 1, done = 0;
-    while (samples >= parts && n < parts && (own[n] = pk_take(k, 1, b->given)))
+    size_t n = 1;
+    while (done == 0 && samples >= parts && n < parts && (own[n] = pk_take(k, 1, b->given)))
         n++;
     if (n > 1 && n == parts) {
         pk_dealt dealt = {k, b, own, samples / parts * parts, parts};
@@ -405,6 +230,103 @@ static void pk_call_each(pk_kernel *k, pk_buffer *b, size_t samples, pk_run *run
         pk_return(k, own[--n]);
     for (; done < samples; done++)
         pk_call_sample(k, b, b, done, &pool);
+}
+
+/* --- several samples at once --- */
+
+/* A group of samples: what is open of it comes from the whole and, for the rest, from the head. */
+typedef struct pk_group {
+    const pk_buffer *whole;
+    size_t samples;
+    pk_buffer *head, *rest; /* head: NULL where there is none */
+} pk_group;
+
+static int64_t pk_dim_of(const pk_group *g, size_t input, size_t axis, size_t samples) {
+    const pk_region *r = &g->whole->region;
+    const pk_port *p = input < r->n_in ? &r->in[input] : &g->head->region.out[input - r->n_in];
+    return p->dims[axis] < 0 ? -p->dims[axis] * (int64_t)samples : p->dims[axis];
+}
+
+/* A buffer for a part of the region; NULL: it is not meant for these lengths, or memory ran out. */
+static pk_buffer *pk_take_part(const pk_group *g, pk_kernel *k, const size_t *from, size_t samples,
+                               size_t parts) {
+    int64_t lengths[PK_MAX_GIVEN] = {0};
+    const pk_region *r = k->region;
+    for (size_t i = 0; i < r->n_given; i++) {
+        const pk_given *given = &r->given[i];
+        const int64_t dim = pk_dim_of(g, from[given->input], given->axis, samples);
+        if (dim % given->multiple != 0)
+            return NULL;
+        lengths[i] = dim / given->multiple;
+    }
+    return r->n_given == 0 || r->lengths(lengths, NULL) ? pk_take(k, parts, lengths) : NULL;
+}
+
+/* Room for what the head makes of all samples of a group. */
+static bool pk_fit_between(pk_group *g) {
+    const pk_region *r = &g->head->region;
+    size_t floats = 0;
+    for (size_t i = 0; i < r->n_out; i++)
+        floats += pk_up(pk_offset(&r->out[i], g->samples), PK_LINE);
+    if (!pk_fit_memory(&g->rest->between, &g->rest->between_room, floats))
+        return false;
+    floats = 0;
+    for (size_t i = 0; i < r->n_out; i++) {
+        g->head->all_out[i] = g->rest->between.floats + floats;
+        floats += pk_up(pk_offset(&r->out[i], g->samples), PK_LINE);
+    }
+    return true;
+}
+
+static bool pk_take_group(pk_kernel *k, pk_group *g, size_t parts) {
+    const pk_batched *b = k->region->batched;
+    if (k->head && !(g->head = pk_take_part(g, k->head, b->head.from, 1, parts)))
+        return false;
+    g->rest = pk_take_part(g, k->rest, b->rest.from, g->samples, parts);
+    return g->rest && (!k->head || pk_fit_between(g));
+}
+
+/* The inputs of a part, from the group's first sample on. */
+static void pk_bind_part(const pk_group *g, const size_t *from, size_t first, pk_buffer *part) {
+    const pk_region *whole = &g->whole->region, *r = &part->region;
+    for (size_t i = 0; i < r->n_in; i++)
+        part->all_in[i] = from[i] < whole->n_in
+                              ? g->whole->all_in[from[i]] + pk_offset(&whole->in[from[i]], first)
+                              : g->head->all_out[from[i] - whole->n_in];
+    memcpy(part->all_in + r->n_in, g->whole->all_in + whole->n_in,
+           r->n_weights * sizeof *part->all_in);
+}
+
+static void pk_call_group(pk_kernel *k, const pk_group *g, size_t first, pk_run *run) {
+    const pk_batched *b = k->region->batched;
+    const pk_region *r = &g->whole->region;
+    const pk_pool pool = {run->parts, pk_parallel, run};
+    if (g->head) {
+        pk_bind_part(g, b->head.from, first, g->head);
+        pk_call_each(k->head, g->head, 0, g->samples, run);
+    }
+    pk_bind_part(g, b->rest.from, first, g->rest);
+    for (size_t i = 0; i < r->n_out; i++)
+        g->rest->all_out[i] = g->whole->all_out[i] + pk_offset(&r->out[i], first);
+    k->rest->code->call(g->rest->all_in, g->rest->all_in + g->rest->region.n_in, g->rest->all_out,
+                        g->rest->device.floats, g->rest->scratch.floats, g->rest->z, &pool);
+}
+
+/* Samples in groups of one size, each on all threads; how many that were. */
+static size_t pk_call_groups(pk_kernel *k, const pk_buffer *b, size_t samples, pk_run *run) {
+    const size_t groups = (samples + PK_MOST_SAMPLES - 1) / PK_MOST_SAMPLES;
+    size_t done = 0;
+    if (!k->rest || samples < 2)
+        return 0;
+    pk_group g = {b, samples / groups, NULL, NULL};
+    if (pk_take_group(k, &g, run->parts))
+        for (; done + g.samples <= samples; done += g.samples)
+            pk_call_group(k, &g, done, run);
+    if (g.head)
+        pk_return(k->head, g.head);
+    if (g.rest)
+        pk_return(k->rest, g.rest);
+    return done;
 }
 
 static OrtStatus *pk_compute(void *kernel, OrtKernelContext *context) {
@@ -420,7 +342,8 @@ static OrtStatus *pk_compute(void *kernel, OrtKernelContext *context) {
     OrtStatus *status = pk_bind(k, context, b, &batch);
     if (!status) {
         pk_run run = {k->api, context, NULL, parts, asks, 0};
-        pk_call_each(k, b, batch < 0 ? 1 : (size_t)batch, &run);
+        const size_t samples = batch < 0 ? 1 : (size_t)batch;
+        pk_call_each(k, b, pk_call_groups(k, b, samples, &run), samples, &run);
         status = run.failed;
         if (run.found > 0)
             pk_learn(k, &run);
@@ -431,6 +354,10 @@ static OrtStatus *pk_compute(void *kernel, OrtKernelContext *context) {
 
 static void pk_destroy(void *kernel) {
     pk_kernel *k = kernel;
+    if (k->head)
+        pk_destroy(k->head);
+    if (k->rest)
+        pk_destroy(k->rest);
     for (pk_buffer *b = k->free_buffers, *next; b; b = next) {
         next = b->next;
         pk_free_buffer(b);
@@ -507,23 +434,51 @@ static OrtStatus *pk_check_constants(pk_kernel *k, const OrtKernelInfo *info) {
     return status;
 }
 
-static OrtStatus *pk_create(const OrtCustomOp *base, const OrtApi *api, const OrtKernelInfo *info,
-                            void **kernel) {
-    const pk_op *op = (const pk_op *)base;
+static pk_kernel *pk_new(const OrtApi *api, const pk_region *region, const pk_kernel_code *code) {
     pk_kernel *k = calloc(1, sizeof *k);
-    bool *constant = calloc(op->region->n_in + op->region->n_weights + 1, sizeof *constant);
+    bool *constant = calloc(region->n_in + region->n_weights + 1, sizeof *constant);
     if (!k || !constant) {
         free(k);
         free(constant);
-        return pk_fail(api, PK_ORT_FAIL, "petopt.kernels: memory ran out");
+        return NULL;
     }
     *k = (pk_kernel){.api = api,
-                     .region = op->region,
-                     .code = op->code,
+                     .region = region,
+                     .code = code,
                      .constant = constant,
                      .parts = 1,
                      .most_parts = pk_processors()};
     pthread_mutex_init(&k->lock, NULL);
+    return k;
+}
+
+/* A part of the region, by the same instruction set; NULL, and not missed: there is none. */
+static pk_kernel *pk_new_part(const pk_kernel *k, const pk_part *part) {
+    const pk_kernel_code *whole = k->region->code;
+    if (!part->region)
+        return NULL;
+    const pk_kernel_code *code = part->region->code;
+    code += k->code - whole;
+    return code->call ? pk_new(k->api, part->region, code) : NULL;
+}
+
+/* Without one of its parts samples are worked one by one. */
+static void pk_add_parts(pk_kernel *k) {
+    const pk_batched *b = k->region->batched;
+    if (!b)
+        return;
+    k->head = pk_new_part(k, &b->head);
+    if (k->head || !b->head.region)
+        k->rest = pk_new_part(k, &b->rest);
+}
+
+static OrtStatus *pk_create(const OrtCustomOp *base, const OrtApi *api, const OrtKernelInfo *info,
+                            void **kernel) {
+    const pk_op *op = (const pk_op *)base;
+    pk_kernel *k = pk_new(api, op->region, op->code);
+    if (!k)
+        return pk_fail(api, PK_ORT_FAIL, "petopt.kernels: memory ran out");
+    pk_add_parts(k);
     OrtStatus *status = pk_check_constants(k, info);
     if (status)
         pk_destroy(k);

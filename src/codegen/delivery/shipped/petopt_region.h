@@ -33,9 +33,21 @@ typedef struct pk_region {
                        `lengths` says */
     const pk_given *given;
     /* PK_MAX_RANK dims for each input, then for each output; NULL: they are not asked for. 0: the
-     * model has no such lengths. */
+     * model has no such lengths, or the region is not meant for them. */
     int (*lengths)(const int64_t *given, int64_t *dims);
+    const struct pk_batched *batched; /* how several samples are worked at once; NULL: one by one */
 } pk_region;
+
+/* Of a region of one sample: its head, where it has one, is called for each of them, and the rest,
+ * which has their number among its lengths, for many. */
+typedef struct pk_part {
+    const pk_region *region;
+    const size_t *from; /* by input: that of the whole; behind those the outputs of the head */
+} pk_part;
+
+typedef struct pk_batched {
+    pk_part head, rest;
+} pk_batched;
 
 static inline int64_t pk_least(int64_t a, int64_t b) {
     return a < b ? a : b;
