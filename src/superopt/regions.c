@@ -88,11 +88,11 @@ static bool seen_outside(const po_graph *graph, po_value_id v, const uint32_t *o
     return false;
 }
 
-static void fill_borders(finding *f, po_region *r, const uint32_t *of, uint32_t region) {
-    const po_graph *graph = f->graph;
+static void fill_borders(const po_graph *graph, po_arena *arena, po_arena *scratch, po_region *r,
+                         const uint32_t *of, uint32_t region) {
     po_value_id *in = NULL, *out = NULL;
     uint32_t cap_in = 0, cap_out = 0;
-    uint8_t *listed = PO_NEW_N(f->scratch, uint8_t, graph->n_values);
+    uint8_t *listed = PO_NEW_N(scratch, uint8_t, graph->n_values);
     for (uint32_t i = 0; i < r->n_nodes; i++) {
         const po_node *node = &graph->nodes[r->nodes[i]];
         for (uint32_t k = 0; k < node->n_in; k++) {
@@ -103,14 +103,26 @@ static void fill_borders(finding *f, po_region *r, const uint32_t *of, uint32_t 
             if (from != PO_NONE && of[from] == region)
                 continue;
             listed[v] = 1;
-            PO_PUSH(f->arena, in, r->n_in, cap_in, v);
+            PO_PUSH(arena, in, r->n_in, cap_in, v);
         }
         for (uint32_t k = 0; k < node->n_out; k++)
             if (node->out[k] != PO_NONE && seen_outside(graph, node->out[k], of, region))
-                PO_PUSH(f->arena, out, r->n_out, cap_out, node->out[k]);
+                PO_PUSH(arena, out, r->n_out, cap_out, node->out[k]);
     }
     r->in = in;
     r->out = out;
+}
+
+po_region po_region_of(po_arena *arena, const po_graph *graph, const po_node_id *nodes,
+                       uint32_t n) {
+    po_arena *scratch = po_arena_child(arena);
+    uint32_t *of = PO_NEW_N(scratch, uint32_t, graph->n_nodes + 1);
+    po_region r = {.nodes = nodes, .n_nodes = n};
+    for (uint32_t i = 0; i < n; i++)
+        of[nodes[i]] = 1;
+    fill_borders(graph, arena, scratch, &r, of, 1);
+    po_arena_free(scratch);
+    return r;
 }
 
 /* --- finding --- */
@@ -150,7 +162,7 @@ static void collect(finding *f, po_regions *regions) {
         po_region r = {.nodes = nodes[id], .n_nodes = n[id]};
         if (!worth_it(f, &r))
             continue;
-        fill_borders(f, &r, of, id);
+        fill_borders(f->graph, f->arena, f->scratch, &r, of, id);
         regions->n_nodes += r.n_nodes;
         PO_PUSH(f->arena, list, regions->n, cap_list, r);
     }

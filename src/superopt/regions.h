@@ -33,6 +33,8 @@ typedef po_region_part (*po_region_fn)(void *user, const po_graph *graph, const 
  * count goes up, and only nodes of one count are joined. */
 po_status po_regions_find(po_ctx *ctx, po_arena *arena, const po_graph *graph, po_region_fn part,
                           void *user, po_regions *regions);
+/* These nodes, in execution order, as one region. */
+po_region po_region_of(po_arena *arena, const po_graph *graph, const po_node_id *nodes, uint32_t n);
 /* The region as the body of a function that a kernel may stand for, its inputs as they are. */
 po_outline po_region_outline(const char *name, const po_region *region);
 /* Looks over regions without using how they were made: nodes in one region only and alive, borders

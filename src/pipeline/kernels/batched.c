@@ -17,7 +17,6 @@ static const double worth_it = 0.97;
 static const double bytes_a_second = 1e10;
 
 enum {
-    SHARED_LIMIT = 4 << 20,
     MOST_CROSSING = 4, /* values */
     COMPARED = 3,      /* samples: with so many every model is compared with the original */
     MOST_LARGER = 2    /* times as many elements as where it was read */
@@ -101,60 +100,43 @@ static const double *seconds_by_node(const batching *b, const po_plan *plan) {
     return seconds;
 }
 
-static bool listed(const po_value_id *list, uint32_t n, po_value_id v) {
-    for (uint32_t i = 0; i < n; i++)
-        if (list[i] == v)
-            return true;
-    return false;
+/* Where a value stands in a list; n: nowhere. */
+static uint32_t place_in(const po_value_id *list, uint32_t n, po_value_id v) {
+    uint32_t i = 0;
+    while (i < n && list[i] != v)
+        i++;
+    return i;
 }
 
 /* Nodes first to last - 1 of the region as one. */
-static po_region region_of(const batching *b, uint32_t first, uint32_t last) {
-    const po_region *r = b->region;
-    const po_graph *graph = b->form->graph;
-    const uint32_t n = last - first;
-    po_value_id *in = NULL, *out = NULL, *made = NULL;
-    uint32_t n_in = 0, n_out = 0, n_made = 0, cap_in = 0, cap_out = 0, cap_made = 0;
-    for (uint32_t i = first; i < last; i++) {
-        const po_node *node = &graph->nodes[r->nodes[i]];
-        for (uint32_t k = 0; k < node->n_in; k++) {
-            const po_value_id v = node->in[k];
-            if (v != PO_NONE && !po_graph_constant(graph, v) && !listed(made, n_made, v) &&
-                !listed(in, n_in, v))
-                PO_PUSH(b->arena, in, n_in, cap_in, v);
-        }
-        for (uint32_t k = 0; k < node->n_out; k++)
-            if (node->out[k] != PO_NONE)
-                PO_PUSH(b->arena, made, n_made, cap_made, node->out[k]);
+static po_region region_of(const batching *b, po_arena *arena, uint32_t first, uint32_t last) {
+    return po_region_of(arena, b->form->graph, b->region->nodes + first, last - first);
+}
+
+/* Bytes of the values that a head makes for the rest, of a sample; below 0: the region is not cut
+ * there. */
+static double bytes_across(const batching *b, const po_region *head) {
+    double bytes = 0;
+    if (head->n_out > MOST_CROSSING)
+        return -1;
+    for (uint32_t i = 0; i < head->n_out; i++) {
+        const po_value_id v = head->out[i];
+        const int64_t elements = po_type_count(&b->form->graph->values[v].type);
+        if (place_in(b->region->out, b->region->n_out, v) < b->region->n_out ||
+            b->form->axis[v] < 0 || elements < 0)
+            return -1;
+        bytes += (double)sizeof(float) * (double)elements;
     }
-    for (uint32_t i = 0; i < n_made; i++) {
-        bool seen = listed(r->out, r->n_out, made[i]);
-        for (uint32_t k = last; k < r->n_nodes; k++)
-            seen |= listed(graph->nodes[r->nodes[k]].in, graph->nodes[r->nodes[k]].n_in, made[i]);
-        if (seen)
-            PO_PUSH(b->arena, out, n_out, cap_out, made[i]);
-    }
-    return (po_region){r->nodes + first, n, in, n_in, out, n_out};
+    return bytes;
 }
 
 /* Seconds that a cut behind so many nodes costs a sample; below 0: there can be none. */
 static double crossing(const batching *b, uint32_t n) {
-    const po_graph *graph = b->form->graph;
-    double bytes = 0;
-    if (n == 0)
-        return 0;
-    const po_region head = region_of(b, 0, n);
-    if (head.n_out > MOST_CROSSING)
-        return -1;
-    for (uint32_t i = 0; i < head.n_out; i++) {
-        const po_type *type = &graph->values[head.out[i]].type;
-        const int64_t elements = po_type_count(type);
-        if (listed(b->region->out, b->region->n_out, head.out[i]) ||
-            b->form->axis[head.out[i]] < 0 || elements < 0)
-            return -1;
-        bytes += 2.0 * sizeof(float) * (double)elements;
-    }
-    return bytes / bytes_a_second;
+    po_arena *scratch = po_arena_child(b->arena);
+    const po_region head = region_of(b, scratch, 0, n);
+    const double bytes = n == 0 ? 0 : bytes_across(b, &head);
+    po_arena_free(scratch);
+    return 2 * bytes / bytes_a_second;
 }
 
 /* Behind how many nodes; the region's number: nowhere, it gains nothing. */
@@ -192,24 +174,23 @@ static const po_mu_open *with_weights(po_arena *arena, const po_mu_open *open,
     return made;
 }
 
-static uint32_t place_in(const po_value_id *list, uint32_t n, po_value_id v) {
-    uint32_t i = 0;
-    while (i < n && list[i] != v)
-        i++;
-    return i;
+/* The graphs that regions are compared with, once one is cut. */
+static po_status larger(const po_run *run, po_open_sizes *sizes) {
+    return sizes && !sizes->larger ? po_open_sizes_larger(run, sizes) : PO_OK;
 }
 
 /* Opens it, and checks it as any kernel. */
-static po_status open_part(const batching *b, bool many, planned_part *p, const planned_part *head,
+static po_status open_part(batching *b, bool many, planned_part *p, const planned_part *head,
                            po_kernel_part *out) {
     const po_run *run = b->run;
     const po_region *whole = b->region;
-    const po_open_sizes *sizes = many ? &b->sizes : b->form->sizes;
+    po_open_sizes *sizes = many ? &b->sizes : b->form->sizes;
     uint32_t *from = PO_NEW_N(b->arena, uint32_t, p->region.n_in + 1);
     PO_TRY(po_open_ports(run->ctx, b->arena, many ? b->sizes.here : b->form->graph,
                          many ? NULL : b->form->axis, &p->region, &out->ports));
-    PO_TRY(po_kernel_stage_check(run, p->plan.lowered.mu, p->plan.mu, SHARED_LIMIT));
+    PO_TRY(po_kernel_stage_check(run, p->plan.lowered.mu, p->plan.mu, PO_KERNEL_SHARED));
     out->open = po_mu_closed(b->arena, p->plan.mu);
+    PO_TRY(larger(run, sizes));
     if (sizes)
         PO_TRY(po_open_sizes_region(run, b->arena, sizes, &p->region, p->plan.mu,
                                     p->plan.lowered.mu, &out->open, &out->ports));
@@ -291,21 +272,17 @@ static bool range_of(const batching *b, const po_kernel_part *part, po_dim sampl
     const po_kernel_small *small = b->form->small[b->at];
     for (uint32_t i = 0; i < part->ports.n_in; i++) {
         const uint32_t from = part->from[i];
-        const po_kernel_port *p = &part->ports.in[i];
+        if (from >= whole->n_in || !po_open_port_is(&whole->in[from]))
+            continue;
+        const po_kernel_port *own = &whole->in[from];
         int64_t here = 1;
-        bool open = false;
-        po_dim all = PO_DIM(1);
-        for (uint32_t d = 0; from < whole->n_in && d < p->rank; d++) {
-            const int64_t dim = p->dims[d] < 0 ? -p->dims[d] : p->dims[d];
-            const int64_t own = whole->in[from].dims[d];
-            open |= whole->in[from].open[d].symbol != NULL;
-            here *= own < 0 ? -own : own;
-            all = po_size_mul(b->arena, all, p->open[d].symbol ? p->open[d] : PO_DIM(dim));
-        }
-        if (open && samples.symbol)
+        for (uint32_t d = 0; d < own->rank; d++)
+            here *= own->dims[d] < 0 ? -own->dims[d] : own->dims[d];
+        po_dim all = po_open_port_elements(b->arena, &part->ports.in[i]);
+        if (samples.symbol)
             all = po_size_divide(b->arena, all, samples);
         *range = (po_size_range){all, small ? small->most + 1 : 1, MOST_LARGER * here};
-        if (open && all.symbol)
+        if (all.symbol)
             return true;
     }
     return false;
@@ -339,8 +316,8 @@ static bool same_values(const po_value_id *a, uint32_t n, const po_value_id *b, 
 static po_status make(batching *b, uint32_t cut, const po_kernel_batched **out) {
     const po_region *whole = b->region;
     po_kernel_batched *made = PO_NEW(b->arena, po_kernel_batched);
-    planned_part head = {.region = region_of(b, 0, cut)},
-                 rest = {.region = region_of(b, cut, whole->n_nodes)};
+    planned_part head = {.region = region_of(b, b->arena, 0, cut)},
+                 rest = {.region = region_of(b, b->arena, cut, whole->n_nodes)};
     if (!same_values(rest.region.out, rest.region.n_out, whole->out, whole->n_out))
         return po_fail(b->run->ctx, PO_UNSUPPORTED, "its outputs are in another order");
     if (cut > 0) {
@@ -377,9 +354,6 @@ static po_status try_region(batching *b) {
 
 static po_status try_all(batching *b) {
     po_kernel_variant *form = b->form;
-    PO_TRY(po_open_sizes_larger(b->run, &b->sizes));
-    if (form->sizes)
-        PO_TRY(po_open_sizes_larger(b->run, form->sizes));
     for (b->at = 0; b->at < form->regions.n; b->at++) {
         const char *why;
         if (form->plans[b->at].failed)
@@ -408,6 +382,8 @@ po_status po_kernel_batch(const po_run *run, po_arena *arena, const po_plan_opti
         status = try_all(&b);
         po_limit_end(run->ctx, &limit, &status);
         po_open_sizes_larger_free(&b.sizes); /* its names are those of ports */
+        if (form->sizes)
+            po_open_sizes_larger_free(form->sizes);
     }
     if (status == PO_OK)
         return PO_OK;

@@ -7,6 +7,8 @@
 #include "pipeline/kernels/open_sizes.h"
 #include "pipeline/kernels/stage.h"
 
+#include <stdlib.h>
+
 enum { MOST_MULTIPLE = 64, MOST_SHARED = 64 << 20 }; /* larger maps are worked, if slower */
 
 typedef struct opening {
@@ -217,6 +219,21 @@ static void find_equal(opening *o) {
         if (is_known(o, o->sizes->equal[i].a) && is_known(o, o->sizes->equal[i].b))
             list[o->n_equal++] = o->sizes->equal[i];
     o->equal = list;
+}
+
+bool po_open_port_is(const po_kernel_port *port) {
+    for (uint32_t d = 0; d < port->rank; d++)
+        if (port->open[d].symbol)
+            return true;
+    return false;
+}
+
+po_dim po_open_port_elements(po_arena *arena, const po_kernel_port *port) {
+    po_dim all = PO_DIM(1);
+    for (uint32_t d = 0; d < port->rank; d++)
+        all = po_size_mul(arena, all,
+                          port->open[d].symbol ? port->open[d] : PO_DIM(llabs(port->dims[d])));
+    return all;
 }
 
 static po_dim elements(po_arena *arena, const po_dim *dims, uint32_t rank) {

@@ -522,14 +522,19 @@ static po_status begin(const po_run *run, po_arena *arena, const po_graph *graph
     return po_run_inputs(run, arena, graph, NULL, &f->plan);
 }
 
-po_status po_open_samples_find(const po_run *run, po_arena *arena, const po_graph *graph,
-                               po_open_samples *samples) {
-    finding *f;
-    PO_TRY(begin(run, arena, graph, &f));
+/* The names that it leaves are those of the lengths that were tried. */
+static po_status find_own_samples(finding *f, po_open_samples *samples) {
     *samples = (po_open_samples){.usual = usual_of(f)};
     f->samples = samples;
     find_names(f);
     return find_samples(f, samples);
+}
+
+po_status po_open_samples_find(const po_run *run, po_arena *arena, const po_graph *graph,
+                               po_open_samples *samples) {
+    finding *f;
+    PO_TRY(begin(run, arena, graph, &f));
+    return find_own_samples(f, samples);
 }
 
 /* *has_batch: the model has one, and it is not named. */
@@ -543,11 +548,7 @@ static po_status find_with(const po_run *run, po_arena *arena, const po_graph *g
     f->names_batch = names_batch;
     f->samples = samples;
     if (!samples) { /* nothing else is open */
-        po_open_samples *own = PO_NEW(arena, po_open_samples);
-        *own = (po_open_samples){.usual = usual_of(f)};
-        f->samples = own;
-        find_names(f);
-        PO_TRY(find_samples(f, own));
+        PO_TRY(find_own_samples(f, PO_NEW(arena, po_open_samples)));
         f->n = 0;
     }
     po_status status = find(f, sizes);

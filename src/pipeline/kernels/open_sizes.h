@@ -52,6 +52,11 @@ po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open
                                const po_region *region, po_mu *mu, const po_mu *naive,
                                const po_mu_open **open, po_kernel_ports *ports);
 
+/* Whether lengths of a port are open, but for samples that are called one by one; its elements, of
+ * one of those. */
+bool po_open_port_is(const po_kernel_port *port);
+po_dim po_open_port_elements(po_arena *arena, const po_kernel_port *port);
+
 /* open_fit.c: as po_open_regions, without nodes that make, or take, what has no form for all sizes;
  * sizes NULL: there are none. */
 po_status po_open_regions_that_fit(const po_run *run, po_arena *arena, const po_graph *graph,

@@ -5,7 +5,6 @@
 #include "pipeline/kernels/stage.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { STEPS = 28, A_HALF = 4 /* so many steps halve every length */ };
 
@@ -20,15 +19,8 @@ typedef struct sizing {
 static bool measure_of(po_arena *arena, const po_kernel_ports *ports, po_dim *measure) {
     for (uint32_t i = 0; i < ports->n_in; i++) {
         const po_kernel_port *p = &ports->in[i];
-        bool open = false;
-        po_dim all = PO_DIM(1);
-        for (uint32_t d = 0; d < p->rank; d++) {
-            open |= p->open[d].symbol != NULL;
-            all =
-                po_size_mul(arena, all, p->open[d].symbol ? p->open[d] : PO_DIM(llabs(p->dims[d])));
-        }
-        *measure = all;
-        if (open && all.symbol)
+        *measure = po_open_port_elements(arena, p);
+        if (po_open_port_is(p) && measure->symbol)
             return true;
     }
     return false;

@@ -58,9 +58,6 @@ static po_status replace(const po_run *run, po_graph *graph, const po_kernel_var
 
 /* --- the stage --- */
 
-/* Bytes of cache that one block of a kernel may take. */
-enum { SHARED_LIMIT = 4 << 20 };
-
 static int64_t elements(const po_packing *p) {
     int64_t n = 1;
     for (uint32_t i = 0; i < p->rank; i++)
@@ -74,11 +71,11 @@ static po_status print(const po_run *run, const po_kernel_variant *form, uint32_
     po_kernel_print_spec spec = {.ports = &form->ports[region],
                                  .small = form->small[region],
                                  .batched = form->batched[region]};
-    PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, SHARED_LIMIT));
+    PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, PO_KERNEL_SHARED));
     for (uint32_t i = 0; i < PO_ISAS; i++)
         spec.mu[i] = form->programs[region];
     if (spec.small)
-        PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->small->mu, SHARED_LIMIT));
+        PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->small->mu, PO_KERNEL_SHARED));
     int64_t *weights = PO_NEW_N(run->arena, int64_t, plan->n_packed + 1);
     for (uint32_t k = 0; k < plan->n_packed; k++)
         weights[spec.n_weights++] = elements(&plan->packed[k].packing);
