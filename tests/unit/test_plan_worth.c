@@ -73,11 +73,24 @@ static void test_then(void **state) {
     expect(read, "xxxxxx");
 }
 
+static void test_taken(void **state) {
+    (void)state;
+    const double seconds[] = {0, 1.02, -1, 1, 1.04, 1.029}, held[] = {1, 5, 1, 9, 2, 5};
+    assert_int_equal(po_worth_taken(seconds, NULL, 6), 3);
+    assert_int_equal(po_worth_taken(seconds, held, 6), 1); /* alike: the faster */
+    assert_int_equal(po_worth_taken(seconds, held, 5), 1);
+    const double least[] = {1, 5, 1, 4, 2, 5};
+    assert_int_equal(po_worth_taken(seconds, least, 6), 3);
+    const double none[] = {0, -1};
+    assert_int_equal(po_worth_taken(none, held, 2), PO_NONE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first),
         cmocka_unit_test(test_first_of_one_family),
         cmocka_unit_test(test_then),
+        cmocka_unit_test(test_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,16 @@ static int64_t smaller(int64_t n, int64_t vector) {
     enum { FEW = 4 };
     if (n == vector)
         return 0;
-    return vector > 1 ? vector : n > FEW ? n / 2 : n - 1;
+    if (vector > 1)
+        return vector;
+    return n >= 2 * FEW ? n / 2 : n > FEW ? FEW : n - 1;
+}
+
+/* Blocks that leave no row alone: it has too few sums for the latency of one to be hidden. */
+static void blocks_of_rows(cg *g, uint32_t label, int64_t block, const char *end) {
+    const char *name = g->label[label];
+    cg_open(g, "for (; i_%s + %lld <= %s && i_%s + %lld != %s; i_%s += %lld)", name,
+            (long long)block, end, name, (long long)(block + 1), end, name, (long long)block);
 }
 
 /* Any number of steps: blocks, then smaller ones; of lanes what is left of a vector. */
@@ -88,7 +97,7 @@ static po_status spread_any(cg *g, uint32_t label, int64_t block, int64_t vector
                             cg_each_fn each, void *user) {
     const char *name = g->label[label];
     for (int64_t n = block; n >= vector; n = smaller(n, vector)) {
-        blocks_of(g, label, n, end);
+        (vector == 1 && n > 2 ? blocks_of_rows : blocks_of)(g, label, n, end);
         PO_TRY(each(user, (cg_steps){n, NULL}));
         cg_close(g);
     }

@@ -346,21 +346,28 @@ static po_status measure(planning *p) {
     return PO_OK;
 }
 
+static double held_by(const po_mu *mu) {
+    po_mu_cost cost;
+    po_mu_cost_of(mu, &cost);
+    return (double)cost.device + (double)cost.shared;
+}
+
 /* The fastest choice of a step, by readings or by estimates; seconds, 0: there is none. What was
  * read and found wrong is none. */
 static double least_of(const planning *p, step *s, bool read, bool measured) {
-    double best = 0;
+    double seconds[PO_CHOICES_MAX], held[PO_CHOICES_MAX];
     for (uint32_t k = 0; k < s->n; k++) {
         double known = p->seconds[s->form[k]];
-        double seconds = read                    ? known
-                         : measured && known < 0 ? 0
-                                                 : po_plan_estimated(p->forms[s->form[k]].mu);
-        if (seconds > 0 && (best == 0 || seconds < best)) {
-            best = seconds;
-            s->best = k;
-        }
+        seconds[k] = read                    ? known
+                     : measured && known < 0 ? 0
+                                             : po_plan_estimated(p->forms[s->form[k]].mu);
+        held[k] = held_by(p->forms[s->form[k]].mu);
     }
-    return best;
+    uint32_t taken = po_worth_taken(seconds, read && p->options->open ? held : NULL, s->n);
+    if (taken == PO_NONE)
+        return 0;
+    s->best = taken;
+    return seconds[taken];
 }
 
 /* A step for which nothing was found to be right takes its region with it. */

@@ -47,3 +47,16 @@ void po_worth_then(const po_worth_step *s, bool *read) {
                                 first <= near_fastest * best);
     }
 }
+
+uint32_t po_worth_taken(const double *seconds, const double *held, uint32_t n) {
+    uint32_t best = PO_NONE, least = PO_NONE;
+    for (uint32_t k = 0; k < n; k++)
+        if (seconds[k] > 0 && (best == PO_NONE || seconds[k] < seconds[best]))
+            best = k;
+    for (uint32_t k = 0; k < n && held; k++)
+        if (seconds[k] > 0 && seconds[k] <= near_fastest * seconds[best] &&
+            (least == PO_NONE || held[k] < held[least] ||
+             (held[k] == held[least] && seconds[k] < seconds[least])))
+            least = k;
+    return least == PO_NONE ? best : least;
+}

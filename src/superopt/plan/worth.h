@@ -1,5 +1,5 @@
 /* Which schedules of a step are compiled and read: most of what a user waits for is the compiler.
- */
+ * And which of those that were read is taken. */
 #ifndef PO_SUPEROPT_PLAN_WORTH_H
 #define PO_SUPEROPT_PLAN_WORTH_H
 
@@ -21,5 +21,10 @@ void po_worth_first(const po_worth_step *step, bool *read);
 /* Then, where it is worth it, the others of the families whose first was the fastest or nearly so;
  * all choices where none that was read is right. */
 void po_worth_then(const po_worth_step *step, bool *read);
+
+/* The fastest of those with more than 0 `seconds`; PO_NONE: there is none. `held`, bytes by choice:
+ * of those that readings do not tell apart from it the one that holds least, which leaves the
+ * caches last where lengths are larger than where it was read. NULL: those lengths are all. */
+uint32_t po_worth_taken(const double *seconds, const double *held, uint32_t n);
 
 #endif

@@ -4,9 +4,10 @@
  * transforms.
  *
  * Two ways. "By panels": the whole map is transformed first; then, for each panel of outputs and
- * slice of inputs, the slice's weights are transformed into cache and multiplied. "By rows": the
- * weights are transformed once a call, and each block of tile rows is worked from its transform to
- * its outputs without leaving the cache; for large maps of few channels. */
+ * slice of inputs, the slice's weights are transformed into cache and multiplied; the map lies
+ * slice by slice, so that what a pass reads of it lies together. "By rows": the weights are
+ * transformed once a call, and each block of tile rows is worked from its transform to its outputs
+ * without leaving the cache; for large maps of few channels. */
 #include "superopt/schedule/winograd.h"
 #include "base/num.h"
 #include "ops/sum/bilinear.h"
@@ -94,7 +95,7 @@ static void transform_input(build *z, uint32_t parent, uint32_t to) {
     uint32_t lanes = po_mu_add_loop(mu, parent, PO_MU_LANES, z->c, 0);
     /* A tile's outputs and their taps are positions within it. */
     po_for_label *map = po_for_labels(z->s);
-    map[z->v->c] = (po_for_label){1, {{z->c, 1}}};
+    map[z->v->c] = z->map[z->v->c];
     for (uint32_t n = 0; n < 2; n++) {
         const po_conv_axis *axis = &z->v->map[n];
         uint32_t within = n ? z->j : z->i, position = n ? z->e : z->d;
@@ -116,8 +117,9 @@ static void transform_input(build *z, uint32_t parent, uint32_t to) {
     }
     po_mu_access out = po_mu_access_of(mu, to);
     uint32_t first = mu->tensors[to].rank - 4;
-    if (z->block && z->ty != PO_NONE)
-        po_mu_at(mu, &out, 0, 1, z->ty);
+    uint32_t outer = z->block ? z->ty : z->cb;
+    if (outer != PO_NONE)
+        po_mu_at(mu, &out, 0, 1, outer);
     if (z->shot != PO_NONE)
         po_mu_at(mu, &out, first - 1, 1, z->shot);
     if (z->u != PO_NONE)
@@ -127,15 +129,16 @@ static void transform_input(build *z, uint32_t parent, uint32_t to) {
     at_tile(z, &out, first + 2);
     po_mu_at(mu, &out, first + 3, 1, z->c);
     if (z->u != PO_NONE && z->w != PO_NONE) {
-        int64_t dims[] = {z->rows * z->v->map[0].apart * z->shots,
+        int64_t dims[] = {z->v->inputs / z->slice,
+                          z->rows * z->v->map[0].apart * z->shots,
                           z->block ? z->block : 1,
                           z->columns * z->v->map[1].apart,
                           z->t[0],
                           z->t[1],
-                          z->v->inputs};
-        uint32_t half = tensor(z, "h", PO_MU_REGISTER, 6, dims);
+                          z->slice};
+        uint32_t half = tensor(z, "h", PO_MU_REGISTER, 7, dims);
         mu->tensors[half].scope = lanes;
-        const uint32_t half_at[] = {z->ty, z->ti, z->tx, z->u, z->e, z->c};
+        const uint32_t half_at[] = {z->cb, z->ty, z->ti, z->tx, z->u, z->e, z->c};
         product(z, lanes, phased(z, half, half_at, z->shot),
                 by(z, z->b_table[0], (uint32_t[]){z->u, z->d}), in);
         in = phased(z, half, half_at, z->shot);
@@ -373,8 +376,9 @@ static po_mu_access transformed(build *z, uint32_t big) {
     po_mu *mu = z->s->mu;
     uint32_t first = mu->tensors[big].rank - 4;
     po_mu_access in = po_mu_access_of(mu, big);
-    if (z->block && z->ty != PO_NONE)
-        po_mu_at(mu, &in, 0, 1, z->ty);
+    uint32_t outer = z->block ? z->ty : z->cb;
+    if (outer != PO_NONE)
+        po_mu_at(mu, &in, 0, 1, outer);
     if (z->v->frames.axis != PO_NONE) {
         const po_mu_index *index = &z->v->n.s->in[z->v->n.a].axes[z->v->frames.axis];
         po_mu_at(mu, &in, first - 1, index->offset, PO_NONE);
@@ -399,20 +403,19 @@ static void by_panels(build *z, const char *name, uint32_t packed, const po_pane
     int64_t slices = v->inputs / z->slice;
     int64_t u_dims[] = {panels, slices, v->frames.taps, z->t[0], z->t[1], z->slice, z->panel};
     int64_t m_dims[] = {panels, v->frames.length, z->t[0], z->t[1], tiles, z->panel};
-    int64_t v_dims[] = {z->shots, z->t[0], z->t[1], tiles, v->inputs};
-    uint32_t big = tensor(z, "v", PO_MU_DEVICE, 5, v_dims);
-    spread(z, big, tiles, v->inputs, PO_WINOGRAD_PAD);
-    z->c = label(z, "c", v->inputs);
+    int64_t v_dims[] = {slices, z->shots, z->t[0], z->t[1], tiles, z->slice};
+    uint32_t big = tensor(z, "v", PO_MU_DEVICE, 6, v_dims);
+    spread(z, big, tiles, z->slice, 0);
+    z->c = label(z, "c", z->slice);
+    z->map[v->c] = (po_for_label){1, {{z->c, 1}}};
+    if (z->cb != PO_NONE)
+        z->map[v->c].terms[z->map[v->c].n++] = (po_mu_term){z->cb, z->slice};
     uint32_t at = po_mu_add_step(mu, po_arena_printf(s->arena, "%s, inputs", name));
     at = loop(z, loop(z, at, PO_MU_GRID, z->shot), PO_MU_GRID, z->py);
     at = loop(z, at, PO_MU_GRID, z->ty);
     at = loop(z, loop(z, at, PO_MU_FOR, z->px), PO_MU_FOR, z->tx);
-    transform_input(z, at, big);
+    transform_input(z, loop(z, at, PO_MU_FOR, z->cb), big);
     uint32_t outer = loop(z, po_mu_add_step(mu, name), PO_MU_GRID, z->b);
-    z->c = slices > 1 ? label(z, "ci", z->slice) : z->c;
-    z->map[v->c] = (po_for_label){1, {{z->c, 1}}};
-    if (z->cb != PO_NONE)
-        z->map[v->c].terms[z->map[v->c].n++] = (po_mu_term){z->cb, z->slice};
     at = loop(z, outer, PO_MU_FOR, z->cb);
     uint32_t u = tensor(z, "u", PO_MU_SHARED, 7, u_dims);
     uint32_t m = tensor(z, "m", PO_MU_SHARED, 6, m_dims);
@@ -420,8 +423,6 @@ static void by_panels(build *z, const char *name, uint32_t packed, const po_pane
     mu->tensors[m].scope = outer;
     transform_weights(z, loop(z, loop(z, at, PO_MU_FOR, z->c), PO_MU_FOR, z->g), u, packed, p);
     po_mu_access in = transformed(z, big);
-    if (z->cb != PO_NONE)
-        po_mu_at(mu, &in, 4, z->slice, z->cb);
     const uint32_t m_at[] = {z->b, z->z, z->u, z->w, z->tile, z->k};
     const uint32_t u_at[] = {z->b, z->cb, z->g, z->u, z->w, z->c, z->k};
     uint32_t id = product(z, at, by(z, m, m_at), in, by(z, u, u_at));
