@@ -2,6 +2,7 @@
  * graph does, and every choice, printed and compiled, what its step does. */
 #include "cost/kernels.h"
 #include "planned.h"
+#include "superopt/schedule/conv.h"
 #include "superopt/schedule/internal.h"
 #include "unit.h"
 
@@ -371,20 +372,67 @@ static bool is_named_after(const char *sample, const po_scheduler *scheduler) {
     return strncasecmp(sample, scheduler->name, strlen(scheduler->name)) == 0;
 }
 
+/* The choices of a step, and the plain ways that read the weights of others of them. */
+static uint32_t all_choices(const po_mu *naive, uint32_t node, po_choice *choices) {
+    const uint32_t listed = po_choices_of(naive, node, 0, choices);
+    uint32_t n = listed;
+    for (uint32_t k = 0; k < listed; k++)
+        n += choices[k].how->plainly &&
+             choices[k].how->plainly(naive, node, &choices[k], &choices[n]);
+    return n;
+}
+
+/* The weights of convolutions by tiles lie as plain ways can read them. */
+static void plain_ways_read_the_same_weights(void **state) {
+    (void)state;
+    uint32_t found = 0, none = 0;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        test_planned f;
+        test_planned_start(&f, samples[i].graph, false);
+        const po_mu *naive = f.plan.lowered.mu;
+        for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
+            po_choice choices[PO_CHOICES_MAX], plain;
+            const uint32_t n = po_choices_of(naive, node, 0, choices);
+            for (uint32_t k = 0; k < n; k++) {
+                po_standalone_step lone[2];
+                if (!choices[k].how->plainly)
+                    continue;
+                po_plan_standalone(f.arena, naive, node, &choices[k], &lone[0]);
+                if (!choices[k].how->plainly(naive, node, &choices[k], &plain)) {
+                    po_mu_conv conv; /* of values that are computed there is no order */
+                    none += !po_conv_of(naive, node, &conv) || !conv.values;
+                    continue;
+                }
+                po_plan_standalone(f.arena, naive, node, &plain, &lone[1]);
+                assert_int_equal(lone[0].n_packed, lone[1].n_packed);
+                for (uint32_t w = 0; w < lone[0].n_packed; w++)
+                    assert_true(
+                        po_packing_same(&lone[0].packed[w].packing, &lone[1].packed[w].packing));
+                found++;
+            }
+        }
+        test_planned_end(&f);
+    }
+    assert_true(found > 20);
+    assert_int_equal(none, 0);
+}
+
 /* Every choice of every step of a sample, compiled as this code. */
 static void compile_choices(size_t i, uint32_t isa) {
+    enum { MOST = PO_CHOICES_MAX * 16 };
     test_planned f;
     test_planned_start(&f, samples[i].graph, false);
     const po_mu *naive = f.plan.lowered.mu;
-    po_timed_kernel kernels[PO_CHOICES_MAX * 8];
-    const char *told[PO_CHOICES_MAX * 8];
+    po_timed_kernel kernels[MOST];
+    const char *told[MOST];
     uint32_t n = 0;
     bool wanted = false;
     for (size_t k = 0; k < sizeof schedulers / sizeof schedulers[0]; k++)
         wanted |= is_named_after(samples[i].name, schedulers[k]);
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
-        po_choice choices[PO_CHOICES_MAX];
-        uint32_t n_choices = po_choices_of(naive, node, 0, choices);
+        po_choice choices[2 * PO_CHOICES_MAX];
+        uint32_t n_choices = all_choices(naive, node, choices);
+        assert_true(n + n_choices <= MOST);
         for (uint32_t k = 0; k < n_choices; k++) {
             po_standalone_step *lone = PO_NEW(f.arena, po_standalone_step);
             po_text text;
@@ -543,6 +591,7 @@ static void damage_to_any_element_is_found(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(computes_what_the_graph_does),
+        cmocka_unit_test(plain_ways_read_the_same_weights),
         cmocka_unit_test(kernels_compute_what_their_steps_do),
         cmocka_unit_test(nothing_is_read_across),
         cmocka_unit_test(errors_are_found),

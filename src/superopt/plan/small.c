@@ -71,7 +71,12 @@ void po_plan_add_small(planning *p, uint32_t plan) {
         if (st->plan != plan)
             continue;
         const uint32_t k = plain(p, st);
-        po_schedule_step(&s, st->node, &st->choices[k]);
+        const po_choice *best = &st->choices[st->best], *taken = &st->choices[k];
+        po_choice sharing;
+        if (k != st->best && best->how->plainly &&
+            best->how->plainly(to->lowered.mu, st->node, best, &sharing))
+            taken = &sharing;
+        po_schedule_step(&s, st->node, taken);
         other |= k != st->best;
         as_it_is += seconds_of(p, st, st->best);
         plainly += seconds_of(p, st, k);

@@ -142,4 +142,5 @@ static void tell(const po_choice *choice, po_text *text) {
         po_text_puts(text, "sums of rows");
 }
 
-const po_scheduler po_schedule_blocks = {"blocks", PO_ORDERS_SUMS, list, apply, family, tell, NULL};
+const po_scheduler po_schedule_blocks = {"blocks", PO_ORDERS_SUMS, list, apply,
+                                         family,   tell,           NULL, NULL};

@@ -30,4 +30,8 @@ bool po_conv_alike(const po_conv_axis *a, const po_conv_axis *b);
 /* False where the step is something else: channels last, one group. */
 bool po_conv_of(const po_mu *mu, uint32_t step, po_mu_conv *v);
 
+/* The plain way of a convolution that reads its weights as those by tiles have them, in panels with
+ * the channels outside; false: there is none. direct.c */
+bool po_direct_as_tiles(const po_mu *naive, uint32_t step, int64_t panel, po_choice *choice);
+
 #endif

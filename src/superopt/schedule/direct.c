@@ -1,9 +1,11 @@
 /* Products in register tiles: convolutions of any rank, stride and dilation, and matrix products.
  * One operand has the lane (weights, packed in panels, or a value), the other gives one number for
  * a whole vector. */
-#include "superopt/schedule/internal.h"
+#include "superopt/schedule/conv.h"
 
-enum { PANEL, ROWS, ROW, FETCH }; /* of po_choice.n */
+enum { PANEL, ROWS, ROW, FETCH, ORDER }; /* of po_choice.n */
+/* What lies outside in a panel: a convolution's taps, or its channels, as by tiles. */
+enum { TAPS, CHANNELS };
 /* What is fetched while a panel is worked: the next one, nothing, what comes soon. */
 enum { NEXT, ALONE, SOON };
 enum { DISTANCE = 1 << 13 /* floats: what comes soon */ };
@@ -272,13 +274,57 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
     return n;
 }
 
+bool po_direct_as_tiles(const po_mu *naive, uint32_t step, int64_t panel, po_choice *choice) {
+    enum { TILES = sizeof tiles / sizeof tiles[0] };
+    po_mu_conv v;
+    if (!po_conv_of(naive, step, &v) || v.values || !panels_fit(naive, &v.n, panel))
+        return false;
+    const bool whole = panel % PO_MU_VECTOR == 0; /* else one panel, its end padded */
+    const uint32_t row = row_label(naive, &v.n);
+    const int64_t rows = row == PO_NONE ? 1 : extent(naive, row);
+    uint32_t best = TILES;
+    for (uint32_t i = 0; i < TILES; i++)
+        if (tiles[i][0] == (whole ? panel : 64) &&
+            (best == TILES || cost_of(tiles[i], rows) < cost_of(tiles[best], rows)))
+            best = i;
+    if (best == TILES)
+        return false;
+    *choice = (po_choice){.how = &po_schedule_direct};
+    choice->n[PANEL] = whole ? panel : 0;
+    choice->n[ROWS] = tiles[best][1] < rows ? tiles[best][1] : rows;
+    choice->n[ROW] = row == PO_NONE ? -1 : (int64_t)row;
+    choice->n[ORDER] = CHANNELS;
+    if (fetches(naive, &v.n, choice->n[PANEL]) && panel_size(naive, &v.n, panel) > DISTANCE)
+        choice->n[FETCH] = SOON;
+    return true;
+}
+
 /* Lanes that are worked by one step: all, or those of whole panels, or those behind these. */
 typedef struct piece {
     const char *name;
+    uint32_t step;
     po_naive_step n;      /* what it reads and writes is moved by the lanes before it */
     int64_t lanes, panel; /* of it */
     int64_t packed;       /* lanes of the weight's panels */
 } piece;
+
+/* The axes of a weight in its panels, and what is summed over, in the order in which they lie. */
+static void order_channels_first(const po_mu *mu, const piece *of, po_panels *p, uint32_t *reduced,
+                                 uint32_t n_reduced) {
+    po_mu_conv v;
+    po_conv_of(mu, of->step, &v);
+    const po_mu_access *b = &v.n.s->in[v.n.b];
+    uint32_t n = 0;
+    p->n_order = v.n_w_order;
+    memcpy(p->order, v.w_order, sizeof v.w_order);
+    for (uint32_t k = 0; k < p->n_order; k++)
+        for (uint32_t i = n; i < n_reduced; i++)
+            if (po_access_axis(mu, b, reduced[i]) == p->order[k]) {
+                const uint32_t label = reduced[i];
+                reduced[i] = reduced[n];
+                reduced[n++] = label;
+            }
+}
 
 static void apply_piece(po_schedule *s, const piece *of, const po_choice *choice) {
     const po_mu *mu = s->naive;
@@ -318,6 +364,8 @@ static void apply_piece(po_schedule *s, const piece *of, const po_choice *choice
                 reduced[n_reduced++] = label;
         }
     uint32_t b_rank = mu->tensors[b->tensor].rank;
+    if (choice->n[ORDER] == CHANNELS)
+        order_channels_first(mu, of, &p, reduced, n_reduced);
     for (uint32_t i = 0; i < n_reduced; i++) {
         uint32_t axis = po_access_axis(mu, b, reduced[i]);
         bool there = axis == PO_NONE || axis == p.split;
@@ -421,7 +469,7 @@ static po_mu_statement *moved_statement(po_schedule *s, const po_mu_statement *f
 }
 
 static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
-    piece all = {.name = s->naive->nodes[step].name};
+    piece all = {.name = s->naive->nodes[step].name, .step = step};
     po_naive_step_of(s->naive, step, &all.n);
     int64_t lanes = extent(s->naive, all.n.lane);
     all.packed = all.panel = choice->n[PANEL] ? choice->n[PANEL] : lanes;
@@ -431,6 +479,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     if (rest == 0)
         return;
     piece behind = {.name = po_arena_printf(s->arena, "%s, the rest", all.name),
+                    .step = step,
                     .n = all.n,
                     .lanes = rest,
                     .panel = rest,
@@ -454,4 +503,5 @@ static void tell(const po_choice *choice, po_text *text) {
                                               : "");
 }
 
-const po_scheduler po_schedule_direct = {"direct", PO_ORDERS_SUMS, list, apply, family, tell, NULL};
+const po_scheduler po_schedule_direct = {"direct", PO_ORDERS_SUMS, list, apply,
+                                         family,   tell,           NULL, NULL};

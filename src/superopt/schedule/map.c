@@ -251,4 +251,4 @@ static void tell(const po_choice *choice, po_text *text) {
         po_text_printf(text, "vectors, %lld at a time", (long long)choice->n[VECTORS]);
 }
 
-const po_scheduler po_schedule_map = {"map", PO_ORDERS_SUMS, list, apply, family, tell, NULL};
+const po_scheduler po_schedule_map = {"map", PO_ORDERS_SUMS, list, apply, family, tell, NULL, NULL};

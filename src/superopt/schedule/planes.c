@@ -181,4 +181,5 @@ static void tell(const po_choice *choice, po_text *text) {
                    (long long)choice->n[VECTORS] * PO_MU_VECTOR);
 }
 
-const po_scheduler po_schedule_planes = {"planes", PO_ORDERS_SUMS, list, apply, family, tell, NULL};
+const po_scheduler po_schedule_planes = {"planes", PO_ORDERS_SUMS, list, apply,
+                                         family,   tell,           NULL, NULL};

@@ -63,6 +63,9 @@ struct po_scheduler {
     void (*tell)(const po_choice *choice, po_text *text);
     /* What it makes of rounding, where the plain way is 1 (ops/sum/bilinear.h); NULL: 1. */
     double (*magnifies)(const po_choice *choice);
+    /* The plain way that reads the same weights as this, in the same order; false, or NULL: there
+     * is none. */
+    bool (*plainly)(const po_mu *naive, uint32_t step, const po_choice *choice, po_choice *plain);
 };
 
 extern const po_scheduler po_schedule_direct;   /* direct.c: products, in tiles */

@@ -479,5 +479,5 @@ static double magnifies(const po_choice *choice) {
     return 6;
 }
 
-const po_scheduler po_schedule_strassen = {"strassen", PO_ROUNDS, list,     apply,
-                                           family,     tell,      magnifies};
+const po_scheduler po_schedule_strassen = {"strassen", PO_ROUNDS, list,      apply,
+                                           family,     tell,      magnifies, NULL};

@@ -515,6 +515,10 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     (z.block ? by_rows : by_panels)(&z, name, packed, &p);
 }
 
+static bool plainly(const po_mu *naive, uint32_t step, const po_choice *choice, po_choice *plain) {
+    return po_direct_as_tiles(naive, step, choice->n[PO_WINOGRAD_PANEL], plain);
+}
+
 const po_scheduler po_schedule_winograd = {
-    "winograd",         PO_ROUNDS,        po_winograd_list,     apply,
-    po_winograd_family, po_winograd_tell, po_winograd_magnifies};
+    "winograd",         PO_ROUNDS,        po_winograd_list,      apply,
+    po_winograd_family, po_winograd_tell, po_winograd_magnifies, plainly};
