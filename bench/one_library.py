@@ -6,18 +6,25 @@
 
 MODEL's sizes must be open, or its batch is left so by --shape (as petopt's --input-shape). petopt makes kernels
 with them open, and for each size with the inputs pinned to it: those of --at, and each --batch with all else as
---shape has it (batches 1, 2, 3, 5 and 8 where neither is given). Both are measured beside the original at that
-size, each by a `petopt bench` of its own, interleaved with the original: ratios, not times, are compared. Prints a
-table in Markdown, and the geometric mean and the lowest of "open over pinned".
+--shape has it (batches 1, 2, 3, 5 and 8 where neither is given). The original, the open library twice (the second time
+as a control) and the pinned one run in one process, in random order; medians are compared. Prints a table in Markdown,
+and the geometric mean and the lowest of "open over pinned".
 """
 import argparse
 import math
 import os
+import random
+import statistics
 import sys
+import time
 
+import numpy as np
 import onnx
+import onnxruntime
 
 import run
+
+SECONDS, MOST, LEAST = 40, 60, 10  # of a size; rounds
 
 
 def shapes_of(path, given):
