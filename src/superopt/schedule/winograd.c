@@ -4,10 +4,10 @@
  * transforms.
  *
  * Two ways. "By panels": the whole map is transformed first; then, for each panel of outputs and
- * slice of inputs, the slice's weights are transformed into cache and multiplied. The map lies slice
- * by slice, so that what a pass reads of it lies together. "By rows": the weights are transformed
- * once a call, and each block of tile rows is worked from its transform to its outputs without
- * leaving the cache; for large maps of few channels. */
+ * slice of inputs, the slice's weights are transformed into cache and multiplied. The map lies
+ * slice by slice, so that what a pass reads of it lies together. "By rows": the weights are
+ * transformed once a call, and each block of tile rows is worked from its transform to its outputs
+ * without leaving the cache; for large maps of few channels. */
 #include "superopt/schedule/winograd.h"
 #include "base/num.h"
 #include "ops/sum/bilinear.h"
