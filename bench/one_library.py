@@ -11,17 +11,16 @@ as a control) and the pinned one run in one process, in random order; medians ar
 and the geometric mean and the lowest of "open over pinned".
 """
 import argparse
-import math
 import os
 import random
 import statistics
 import sys
 import time
 
-import numpy as np
 import onnx
 import onnxruntime
 
+import rivals
 import run
 
 SECONDS, MOST, LEAST = 40, 60, 10  # of a size; rounds
@@ -60,31 +59,11 @@ def optimised(args, name, shapes):
     return (out, library) if library else None
 
 
-def session(model, library, threads):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    if library:
-        options.register_custom_ops_library(library)
-    return onnxruntime.InferenceSession(model, options, providers=['CPUExecutionProvider'])
-
-
-def inputs(first, pins):
-    """Random values of each input's type at these dims."""
-    rng, made = np.random.default_rng(1), {}
-    dims = {p.rsplit(':', 1)[0]: [int(d) for d in p.rsplit(':', 1)[1].split(',')] for p in pins}
-    for i in first.get_inputs():
-        shape = dims.get(i.name, i.shape)
-        made[i.name] = (rng.standard_normal(shape).astype(np.float32) if i.type == 'tensor(float)' else
-                        rng.integers(0, 2, shape).astype(np.int64 if 'int64' in i.type else np.int32))
-    return made
-
-
 def measured(args, made, pins):
     """Median ms of the original and of each of `made`, read in turns."""
     files = [(args.model, None), *made]
-    sessions = [session(*f, args.threads[0]) for f in files]
-    feeds, read = inputs(sessions[0], pins), [[] for _ in files]
+    sessions = [rivals.session_of(*f) for f in files]
+    feeds, read = rivals.made_up(sessions[0], rivals.shapes(pins)), [[] for _ in files]
     end, turns = time.perf_counter() + SECONDS, list(range(len(files)))
     for n in range(MOST + 2):  # the first two warm up
         random.shuffle(turns)
@@ -112,6 +91,7 @@ def main():
     args.petopt, args.threads, args.kernels = os.path.join(args.build, 'petopt'), [args.threads], True
     args.work = args.work or os.path.splitext(args.model)[0] + '.one_library'
     os.makedirs(args.work, exist_ok=True)
+    onnxruntime.set_global_thread_pool_sizes(args.threads[0], 1)
     shapes = shapes_of(args.model, args.shape)
     one = optimised(args, 'open', at(shapes, 'N') if args.shape else [])
     if not one:
@@ -119,7 +99,8 @@ def main():
     sizes = [words.split() for words in args.at]
     sizes += [at(shapes, n) for n in args.batch or ([] if sizes else [1, 2, 3, 5, 8])]
     print(f'ONNX Runtime {onnxruntime.__version__}, {args.threads[0]} thread(s)\n')
-    print('| size | original ms | open | pinned | open over pinned | open over itself |\n| --- | --- | --- | --- | --- | --- |')
+    columns = ['size', 'original ms', 'open', 'pinned', 'open over pinned', 'open over itself']
+    print('| ' + ' | '.join(columns) + ' |\n' + '| --- ' * len(columns) + '|')
     quotients = []
     for number, pins in enumerate(sizes):
         alone = optimised(args, f'size{number}', pins)
@@ -131,8 +112,7 @@ def main():
               (f'{ms[0] / ms[3]:.2f}x | {quotients[-1]:.3f}' if alone else 'no kernels | -') +
               f' | {ms[2] / ms[1]:.2f} |', flush=True)
     if quotients:
-        mean = math.exp(sum(map(math.log, quotients)) / len(quotients))
-        print(f'\nopen over pinned: geometric mean {mean:.3f}, lowest {min(quotients):.3f}')
+        print(f'\nopen over pinned: geometric mean {run.geomean(quotients):.3f}, lowest {min(quotients):.3f}')
 
 
 if __name__ == '__main__':

@@ -68,10 +68,14 @@ static po_status left_over(cg *g, cg_steps steps, const char *condition, cg_each
     return PO_OK;
 }
 
-static void blocks_of(cg *g, uint32_t label, int64_t block, const char *end) {
+/* `alone`: a last step may be left by itself. */
+static void blocks_of(cg *g, uint32_t label, int64_t block, const char *end, bool alone) {
     const char *name = g->label[label];
-    cg_open(g, "for (; i_%s + %lld <= %s; i_%s += %lld)", name, (long long)block, end, name,
-            (long long)block);
+    const char *unless = alone ? ""
+                               : po_arena_printf(g->arena, " && i_%s + %lld != %s", name,
+                                                 (long long)(block + 1), end);
+    cg_open(g, "for (; i_%s + %lld <= %s%s; i_%s += %lld)", name, (long long)block, end, unless,
+            name, (long long)block);
 }
 
 /* The next smaller block: halves of many rows, and each number of few, since weights are read once
@@ -85,19 +89,13 @@ static int64_t smaller(int64_t n, int64_t vector) {
     return n >= 2 * FEW ? n / 2 : n > FEW ? FEW : n - 1;
 }
 
-/* Blocks that leave no row alone: it has too few sums for the latency of one to be hidden. */
-static void blocks_of_rows(cg *g, uint32_t label, int64_t block, const char *end) {
-    const char *name = g->label[label];
-    cg_open(g, "for (; i_%s + %lld <= %s && i_%s + %lld != %s; i_%s += %lld)", name,
-            (long long)block, end, name, (long long)(block + 1), end, name, (long long)block);
-}
-
-/* Any number of steps: blocks, then smaller ones; of lanes what is left of a vector. */
+/* Any number of steps: blocks, then smaller ones; of lanes what is left of a vector. No row is left
+ * alone: it has too few sums for the latency of one to be hidden. */
 static po_status spread_any(cg *g, uint32_t label, int64_t block, int64_t vector, const char *end,
                             cg_each_fn each, void *user) {
     const char *name = g->label[label];
     for (int64_t n = block; n >= vector; n = smaller(n, vector)) {
-        (vector == 1 && n > 2 ? blocks_of_rows : blocks_of)(g, label, n, end);
+        blocks_of(g, label, n, end, vector > 1 || n <= 2);
         PO_TRY(each(user, (cg_steps){n, NULL}));
         cg_close(g);
     }
@@ -130,7 +128,7 @@ po_status cg_spread(cg *g, uint32_t label, int64_t block, int64_t vector, bool i
         cg_close(g);
         return PO_OK;
     }
-    blocks_of(g, label, block, end);
+    blocks_of(g, label, block, end, true);
     PO_TRY(each(user, (cg_steps){block, NULL}));
     cg_close(g);
     int64_t left[2] = {span->full % block, span->tail % block};

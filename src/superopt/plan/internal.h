@@ -1,4 +1,4 @@
-/* What the parts of planning share (plan.c, row_fusion_choice.c). */
+/* What the parts of planning share (plan.c, readings.c, small.c, row_fusion_choice.c). */
 #ifndef PO_SUPEROPT_PLAN_PRIVATE_H
 #define PO_SUPEROPT_PLAN_PRIVATE_H
 
@@ -52,6 +52,13 @@ po_status po_plan_is_open(const planning *p, po_arena *scratch, po_mu *mu, const
 /* Reads or times what is not known yet of the bands' forms. */
 po_status po_plan_measure_row_fusions(planning *p);
 
+/* readings.c: the cache's key of a form's reading, as the code of `isa`. */
+po_hash po_plan_reading_key(const planning *p, uint32_t form, uint32_t isa);
+/* What is known of a form, in this run or the cache, or of the same program at another size. */
+bool po_plan_recall(const planning *p, uint32_t form, uint32_t isa, double *seconds);
+/* Keeps what is known of all forms, and how it compares with their estimates. What was passed over
+ * has 0 seconds. */
+void po_plan_remember(planning *p, uint32_t isa);
 /* The estimate of a form as those of this kind that were read had theirs. */
 double po_plan_scaled(const planning *p, uint32_t form, const po_scheduler *how);
 

@@ -5,43 +5,6 @@
 
 #include <math.h>
 
-/* --- what is known --- */
-
-enum { KINDS = 8 };
-
-struct po_plan_readings {
-    po_arena *arena;
-    po_hash_map *known; /* by key_of: number of the reading */
-    double *seconds;
-    uint32_t n, cap;
-    po_hash_map *wide; /* by program for all sizes, likewise: */
-    double *part;      /* of its estimate, at the size that it was read at; below 0: it was wrong */
-    uint32_t n_wide, cap_wide;
-    struct {
-        const po_scheduler *how;
-        double read, guessed; /* sums over the same schedules */
-    } kinds[KINDS];
-    uint32_t n_kinds;
-};
-
-po_plan_readings *po_plan_readings_create(po_arena *arena) {
-    po_plan_readings *r = PO_NEW(arena, po_plan_readings);
-    *r = (po_plan_readings){
-        .arena = arena, .known = po_hash_map_create(arena), .wide = po_hash_map_create(arena)};
-    return r;
-}
-
-/* The number of a scheduler among the kinds; PO_NONE: there is no room. */
-static uint32_t kind_of(po_plan_readings *r, const po_scheduler *how) {
-    for (uint32_t i = 0; i < r->n_kinds; i++)
-        if (r->kinds[i].how == how)
-            return i;
-    if (r->n_kinds == KINDS)
-        return PO_NONE;
-    r->kinds[r->n_kinds].how = how;
-    return r->n_kinds++;
-}
-
 /* --- steps and their choices --- */
 
 /* What a step would cost where nothing is measured: multiply-adds at half of the peak, bytes as
@@ -154,80 +117,6 @@ static po_status add_steps(planning *p, uint32_t plan) {
 
 /* --- measuring --- */
 
-enum { READING = 23 /* raised whenever printing or timing changes */ };
-
-static po_hash key_of(const planning *p, uint32_t form, uint32_t isa) {
-    po_hash key = po_hash_u64(po_hash_u64(p->options->key, p->keys[form].lo), p->keys[form].hi);
-    return po_hash_u64(key, READING * PO_ISAS + isa);
-}
-
-static bool has_wide(const planning *p, uint32_t form) {
-    return p->options->readings && !po_hash_equal(p->wide[form], (po_hash){0, 0});
-}
-
-/* The key of the readings' programs for all sizes: by machine and code, as key_of. */
-static po_hash wide_key(const planning *p, uint32_t form, uint32_t isa) {
-    return po_hash_u64(po_hash_u64(p->wide[form], p->wide[form].hi), isa);
-}
-
-/* What is known of a form, in this run or the cache, or of the same program at another size. */
-static bool recall(const planning *p, uint32_t form, uint32_t isa, double *seconds) {
-    const po_plan_readings *r = p->options->readings;
-    po_hash key = key_of(p, form, isa);
-    uint32_t i = r ? po_hash_map_get(r->known, key) : PO_NONE;
-    if (i != PO_NONE)
-        *seconds = r->seconds[i];
-    if (i != PO_NONE || (p->options->cache && po_cache_get_fixed(p->options->cache, "kernel", key,
-                                                                 seconds, sizeof *seconds)))
-        return true;
-    i = has_wide(p, form) ? po_hash_map_get(r->wide, wide_key(p, form, isa)) : PO_NONE;
-    if (i == PO_NONE)
-        return false;
-    *seconds = r->part[i] < 0 ? -1 : r->part[i] * po_plan_estimated(p->forms[form].mu);
-    return true;
-}
-
-static void remember_wide(const planning *p, uint32_t form, uint32_t isa) {
-    po_plan_readings *r = p->options->readings;
-    const double estimated = po_plan_estimated(p->forms[form].mu), seconds = p->seconds[form];
-    if (!has_wide(p, form) || seconds == 0 || !(estimated > 0) ||
-        po_hash_map_get(r->wide, wide_key(p, form, isa)) != PO_NONE)
-        return;
-    po_hash_map_put(r->wide, wide_key(p, form, isa), r->n_wide);
-    PO_PUSH(r->arena, r->part, r->n_wide, r->cap_wide, seconds < 0 ? -1 : seconds / estimated);
-}
-
-/* Keeps what is known of all forms, and how it compares with their estimates. What was passed over
- * has 0 seconds. */
-static void remember(planning *p, uint32_t isa) {
-    po_plan_readings *r = p->options->readings;
-    for (uint32_t i = 0; r && i < p->n_bands; i++) {
-        po_hash key = key_of(p, p->bands[i].form, isa);
-        double seconds = p->seconds[p->bands[i].form];
-        if (seconds == 0 || po_hash_map_get(r->known, key) != PO_NONE)
-            continue;
-        po_hash_map_put(r->known, key, r->n);
-        PO_PUSH(r->arena, r->seconds, r->n, r->cap, seconds);
-    }
-    for (uint32_t i = 0; r && i < p->n_steps; i++)
-        for (uint32_t k = 0; k < p->steps[i].n; k++) {
-            uint32_t form = p->steps[i].form[k];
-            po_hash key = key_of(p, form, isa);
-            double seconds = p->seconds[form];
-            remember_wide(p, form, isa);
-            uint32_t at = po_hash_map_get(r->known, key);
-            if (at != PO_NONE && (r->seconds[at] != 0 || seconds == 0))
-                continue;
-            po_hash_map_put(r->known, key, r->n);
-            PO_PUSH(r->arena, r->seconds, r->n, r->cap, seconds);
-            uint32_t kind = kind_of(r, p->steps[i].choices[k].how);
-            if (seconds <= 0 || kind == PO_NONE)
-                continue;
-            r->kinds[kind].read += seconds;
-            r->kinds[kind].guessed += po_plan_estimated(p->forms[form].mu);
-        }
-}
-
 /* By first form: what all steps that have it are estimated to take of the whole. */
 static const double *parts_of(const planning *p) {
     double *parts = PO_NEW_N(p->scratch, double, p->n_forms), sum = 0;
@@ -278,8 +167,8 @@ static po_status read_some(planning *p, const uint32_t *which, uint32_t n, uint3
     for (uint32_t i = 0; i < n; i++) {
         p->seconds[which[i]] = batch[i].seconds;
         if (p->options->cache && batch[i].seconds != 0 && !cut)
-            po_cache_put(p->options->cache, "kernel", key_of(p, which[i], isa), &batch[i].seconds,
-                         sizeof batch[i].seconds);
+            po_cache_put(p->options->cache, "kernel", po_plan_reading_key(p, which[i], isa),
+                         &batch[i].seconds, sizeof batch[i].seconds);
     }
     return PO_OK;
 }
@@ -325,10 +214,10 @@ po_status po_plan_measure_row_fusions(planning *p) {
     bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms);
     for (uint32_t i = 0; i < p->n_bands; i++) {
         uint32_t form = p->bands[i].form;
-        wanted[form] = p->seconds[form] == 0 && !recall(p, form, isa, &p->seconds[form]);
+        wanted[form] = p->seconds[form] == 0 && !po_plan_recall(p, form, isa, &p->seconds[form]);
     }
     PO_TRY(read_forms(p, wanted, NULL, isa));
-    remember(p, isa);
+    po_plan_remember(p, isa);
     return PO_OK;
 }
 
@@ -337,12 +226,12 @@ static po_status measure(planning *p) {
     enum { ROUNDS = 2 };
     uint32_t isa = po_isa_of_machine();
     for (uint32_t i = 0; i < p->n_forms; i++)
-        if (!recall(p, i, isa, &p->seconds[i]))
+        if (!po_plan_recall(p, i, isa, &p->seconds[i]))
             p->seconds[i] = 0;
     const double *parts = parts_of(p);
     for (uint32_t round = 0; round < ROUNDS; round++)
         PO_TRY(read_round(p, round, parts, isa));
-    remember(p, isa);
+    po_plan_remember(p, isa);
     return PO_OK;
 }
 
@@ -356,14 +245,15 @@ static double held_by(const po_mu *mu) {
  * read and found wrong is none. */
 static double least_of(const planning *p, step *s, bool read, bool measured) {
     double seconds[PO_CHOICES_MAX], held[PO_CHOICES_MAX];
+    const bool open = read && p->options->open;
     for (uint32_t k = 0; k < s->n; k++) {
         double known = p->seconds[s->form[k]];
         seconds[k] = read                    ? known
                      : measured && known < 0 ? 0
                                              : po_plan_estimated(p->forms[s->form[k]].mu);
-        held[k] = held_by(p->forms[s->form[k]].mu);
+        held[k] = open ? held_by(p->forms[s->form[k]].mu) : 0;
     }
-    uint32_t taken = po_worth_taken(seconds, read && p->options->open ? held : NULL, s->n);
+    uint32_t taken = po_worth_taken(seconds, open ? held : NULL, s->n);
     if (taken == PO_NONE)
         return 0;
     s->best = taken;
@@ -509,19 +399,11 @@ static planning planning_of(po_ctx *ctx, po_arena *arena, const po_plan_options 
                       .known = po_hash_map_create(scratch)};
 }
 
-double po_plan_scaled(const planning *p, uint32_t form, const po_scheduler *how) {
-    po_plan_readings *r = p->options->readings;
-    uint32_t kind = r ? kind_of(r, how) : PO_NONE;
-    bool scaled = kind != PO_NONE && r->kinds[kind].guessed > 0;
-    return po_plan_estimated(p->forms[form].mu) *
-           (scaled ? r->kinds[kind].read / r->kinds[kind].guessed : 1);
-}
-
 /* Seconds of a choice without timing it. */
 static double guess(const planning *p, uint32_t form, const po_scheduler *how, uint32_t isa,
                     bool *unread) {
     double seconds = 0;
-    *unread = !p->options->measure || isa >= PO_ISAS || !recall(p, form, isa, &seconds);
+    *unread = !p->options->measure || isa >= PO_ISAS || !po_plan_recall(p, form, isa, &seconds);
     return *unread ? po_plan_scaled(p, form, how) : seconds;
 }
 

@@ -51,6 +51,17 @@ static uint32_t plain(const planning *p, const step *s) {
     return shared > 0 && shared < worth_sharing * least ? sharing : best;
 }
 
+/* The plain way k as it is worked: in the order in which the weights lie, where it has such a one.
+ */
+static po_choice as_weights_lie(const planning *p, const step *s, uint32_t k) {
+    const po_choice *best = &s->choices[s->best];
+    po_choice sharing;
+    return k != s->best && best->how->plainly &&
+                   best->how->plainly(p->plans[s->plan].lowered.mu, s->node, best, &sharing)
+               ? sharing
+               : s->choices[k];
+}
+
 /* The place of a weight in this order among those of the plan; a new one where it is not there. */
 static uint32_t place_of(po_packed *packed, uint32_t *n, const po_packed *one) {
     for (uint32_t i = 0; i < *n; i++)
@@ -71,12 +82,8 @@ void po_plan_add_small(planning *p, uint32_t plan) {
         if (st->plan != plan)
             continue;
         const uint32_t k = plain(p, st);
-        const po_choice *best = &st->choices[st->best], *taken = &st->choices[k];
-        po_choice sharing;
-        if (k != st->best && best->how->plainly &&
-            best->how->plainly(to->lowered.mu, st->node, best, &sharing))
-            taken = &sharing;
-        po_schedule_step(&s, st->node, taken);
+        const po_choice taken = as_weights_lie(p, st, k);
+        po_schedule_step(&s, st->node, &taken);
         other |= k != st->best;
         as_it_is += seconds_of(p, st, st->best);
         plainly += seconds_of(p, st, k);

@@ -36,27 +36,30 @@ void po_worth_first(const po_worth_step *s, bool *read) {
         read[k] = promises(s, k);
 }
 
+/* PO_NONE: none that was read is right. */
+static uint32_t fastest(const double *seconds, uint32_t n) {
+    uint32_t best = PO_NONE;
+    for (uint32_t k = 0; k < n; k++)
+        if (seconds[k] > 0 && (best == PO_NONE || seconds[k] < seconds[best]))
+            best = k;
+    return best;
+}
+
 void po_worth_then(const po_worth_step *s, bool *read) {
-    double best = 0;
-    for (uint32_t k = 0; k < s->n; k++)
-        if (s->seconds[k] > 0 && (best == 0 || s->seconds[k] < best))
-            best = s->seconds[k];
+    const uint32_t best = fastest(s->seconds, s->n);
     for (uint32_t k = 0; k < s->n; k++) {
         double first = s->seconds[leader(s, k)];
-        read[k] = best == 0 || (s->part >= worth_trying && promises(s, k) && first > 0 &&
-                                first <= near_fastest * best);
+        read[k] = best == PO_NONE || (s->part >= worth_trying && promises(s, k) && first > 0 &&
+                                      first <= near_fastest * s->seconds[best]);
     }
 }
 
 uint32_t po_worth_taken(const double *seconds, const double *held, uint32_t n) {
-    uint32_t best = PO_NONE, least = PO_NONE;
-    for (uint32_t k = 0; k < n; k++)
-        if (seconds[k] > 0 && (best == PO_NONE || seconds[k] < seconds[best]))
-            best = k;
+    const uint32_t best = fastest(seconds, n);
+    uint32_t least = best;
     for (uint32_t k = 0; k < n && held; k++)
         if (seconds[k] > 0 && seconds[k] <= near_fastest * seconds[best] &&
-            (least == PO_NONE || held[k] < held[least] ||
-             (held[k] == held[least] && seconds[k] < seconds[least])))
+            (held[k] < held[least] || (held[k] == held[least] && seconds[k] < seconds[least])))
             least = k;
-    return least == PO_NONE ? best : least;
+    return least;
 }

@@ -12,6 +12,7 @@ enum { DISTANCE = 1 << 13 /* floats: what comes soon */ };
 /* Panels and rows: tiles that leave registers for a vector of weights a column and one number. */
 static const int64_t tiles[][2] = {{64, 6},  {64, 7},  {48, 8},  {48, 7},
                                    {32, 14}, {32, 12}, {16, 14}, {64, 4}};
+enum { TILES = sizeof tiles / sizeof tiles[0] };
 
 static int64_t extent(const po_mu *mu, uint32_t label) {
     return mu->labels[label].extent;
@@ -220,8 +221,25 @@ static int64_t uneven_panels(int64_t lanes) {
     return parts > 0 ? parts : lanes >= FEW * WHOLE ? WHOLE : 0;
 }
 
+/* Of the tiles that may be the one that costs least; TILES: none. */
+static uint32_t cheapest(const bool *may, int64_t rows) {
+    uint32_t best = TILES;
+    for (uint32_t i = 0; i < TILES; i++)
+        if (may[i] && (best == TILES || cost_of(tiles[i], rows) < cost_of(tiles[best], rows)))
+            best = i;
+    return best;
+}
+
+static po_choice in_tiles(uint32_t tile, int64_t panel, uint32_t row, int64_t rows) {
+    po_choice choice = {.how = &po_schedule_direct};
+    choice.n[PANEL] = panel;
+    choice.n[ROWS] = tiles[tile][1] < rows ? tiles[tile][1] : rows;
+    choice.n[ROW] = row == PO_NONE ? -1 : (int64_t)row;
+    return choice;
+}
+
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
-    enum { TILES = sizeof tiles / sizeof tiles[0], MOST_TILES = 3 };
+    enum { MOST_TILES = 3 };
     po_naive_step p;
     if (!po_naive_step_of(naive, step, &p) || !p.product)
         return n;
@@ -232,28 +250,22 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
     if (!weight && (row == PO_NONE || !values_fit(naive, &p)))
         return n;
     uint32_t first = n;
-    bool seen[TILES] = {false};
+    bool may[TILES];
+    for (uint32_t i = 0; i < TILES; i++) {
+        int64_t panel = tiles[i][0];
+        may[i] = (lanes % PO_MU_VECTOR == 0 ? lanes % panel == 0 : panel == 64) &&
+                 (!weight || panels_fit(naive, &p, lanes % panel ? lanes : panel));
+    }
     int64_t parts = weight && lanes % PO_MU_VECTOR != 0 ? uneven_panels(lanes) : 0;
     if (parts > 0 && !panels_fit(naive, &p, parts))
         parts = 0;
     for (uint32_t taken = 0; taken < MOST_TILES && n < PO_CHOICES_MAX; taken++) {
-        uint32_t best = TILES;
-        for (uint32_t i = 0; i < TILES; i++) {
-            int64_t panel = tiles[i][0];
-            if (!seen[i] && (lanes % PO_MU_VECTOR == 0 ? lanes % panel == 0 : panel == 64) &&
-                (!weight || panels_fit(naive, &p, lanes % panel ? lanes : panel)) &&
-                (best == TILES || cost_of(tiles[i], rows) < cost_of(tiles[best], rows)))
-                best = i;
-        }
+        const uint32_t best = cheapest(may, rows);
         /* Tiles higher than the map are all the same to it. */
         if (best == TILES || (taken && tiles[best][1] > rows))
             break;
-        seen[best] = true;
-        choices[n] = (po_choice){.how = &po_schedule_direct};
-        choices[n].n[PANEL] = lanes % PO_MU_VECTOR ? parts : tiles[best][0];
-        choices[n].n[ROWS] = tiles[best][1] < rows ? tiles[best][1] : rows;
-        choices[n].n[ROW] = row == PO_NONE ? -1 : (int64_t)row;
-        n++;
+        may[best] = false;
+        choices[n++] = in_tiles(best, lanes % PO_MU_VECTOR ? parts : tiles[best][0], row, rows);
     }
     if (parts > 0 && n > first && n < PO_CHOICES_MAX) { /* without padding */
         choices[n] = choices[first];
@@ -275,24 +287,19 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
 }
 
 bool po_direct_as_tiles(const po_mu *naive, uint32_t step, int64_t panel, po_choice *choice) {
-    enum { TILES = sizeof tiles / sizeof tiles[0] };
     po_mu_conv v;
     if (!po_conv_of(naive, step, &v) || v.values || !panels_fit(naive, &v.n, panel))
         return false;
     const bool whole = panel % PO_MU_VECTOR == 0; /* else one panel, its end padded */
     const uint32_t row = row_label(naive, &v.n);
     const int64_t rows = row == PO_NONE ? 1 : extent(naive, row);
-    uint32_t best = TILES;
+    bool may[TILES];
     for (uint32_t i = 0; i < TILES; i++)
-        if (tiles[i][0] == (whole ? panel : 64) &&
-            (best == TILES || cost_of(tiles[i], rows) < cost_of(tiles[best], rows)))
-            best = i;
+        may[i] = tiles[i][0] == (whole ? panel : 64);
+    const uint32_t best = cheapest(may, rows);
     if (best == TILES)
         return false;
-    *choice = (po_choice){.how = &po_schedule_direct};
-    choice->n[PANEL] = whole ? panel : 0;
-    choice->n[ROWS] = tiles[best][1] < rows ? tiles[best][1] : rows;
-    choice->n[ROW] = row == PO_NONE ? -1 : (int64_t)row;
+    *choice = in_tiles(best, whole ? panel : 0, row, rows);
     choice->n[ORDER] = CHANNELS;
     if (fetches(naive, &v.n, choice->n[PANEL]) && panel_size(naive, &v.n, panel) > DISTANCE)
         choice->n[FETCH] = SOON;

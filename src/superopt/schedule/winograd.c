@@ -88,6 +88,13 @@ static uint32_t loop(build *z, uint32_t parent, po_mu_loop_kind kind, uint32_t l
     return l == PO_NONE ? parent : po_mu_add_loop(z->s->mu, parent, kind, l, 1);
 }
 
+/* Where a transformed input lies outermost: a block of rows of its own, or a slice. */
+static void at_outer(build *z, po_mu_access *access) {
+    const uint32_t outer = z->block ? z->ty : z->cb;
+    if (outer != PO_NONE)
+        po_mu_at(z->s->mu, access, 0, 1, outer);
+}
+
 /* The tile of inputs for the naive access: y = stride * m * ty + d, x = stride * m * tx + e. */
 static void transform_input(build *z, uint32_t parent, uint32_t to) {
     po_mu *mu = z->s->mu;
@@ -117,9 +124,7 @@ static void transform_input(build *z, uint32_t parent, uint32_t to) {
     }
     po_mu_access out = po_mu_access_of(mu, to);
     uint32_t first = mu->tensors[to].rank - 4;
-    uint32_t outer = z->block ? z->ty : z->cb;
-    if (outer != PO_NONE)
-        po_mu_at(mu, &out, 0, 1, outer);
+    at_outer(z, &out);
     if (z->shot != PO_NONE)
         po_mu_at(mu, &out, first - 1, 1, z->shot);
     if (z->u != PO_NONE)
@@ -314,6 +319,9 @@ static void map_labels(build *z) {
         map[v->frames.at] = (po_for_label){1, {{z->z, 1}}};
     if (z->g != PO_NONE)
         map[v->frames.tap] = (po_for_label){1, {{z->g, 1}}};
+    map[v->c] = (po_for_label){1, {{z->c, 1}}};
+    if (z->cb != PO_NONE)
+        map[v->c].terms[map[v->c].n++] = (po_mu_term){z->cb, z->slice};
     map[v->k] = (po_for_label){1, {{z->k, 1}}};
     if (z->b != PO_NONE)
         map[v->k].terms[map[v->k].n++] = (po_mu_term){z->b, z->panel};
@@ -368,6 +376,7 @@ static void prepare(build *z, po_schedule *s, const po_mu_conv *v, const po_choi
     z->g = label(z, "g", v->frames.taps);
     z->shot = label(z, "f", z->shots);
     z->tile = label(z, "t", (z->block ? z->block : z->rows) * z->columns * y->apart * x->apart);
+    z->c = label(z, "c", z->slice);
     map_labels(z);
 }
 
@@ -376,9 +385,7 @@ static po_mu_access transformed(build *z, uint32_t big) {
     po_mu *mu = z->s->mu;
     uint32_t first = mu->tensors[big].rank - 4;
     po_mu_access in = po_mu_access_of(mu, big);
-    uint32_t outer = z->block ? z->ty : z->cb;
-    if (outer != PO_NONE)
-        po_mu_at(mu, &in, 0, 1, outer);
+    at_outer(z, &in);
     if (z->v->frames.axis != PO_NONE) {
         const po_mu_index *index = &z->v->n.s->in[z->v->n.a].axes[z->v->frames.axis];
         po_mu_at(mu, &in, first - 1, index->offset, PO_NONE);
@@ -406,10 +413,6 @@ static void by_panels(build *z, const char *name, uint32_t packed, const po_pane
     int64_t v_dims[] = {slices, z->shots, z->t[0], z->t[1], tiles, z->slice};
     uint32_t big = tensor(z, "v", PO_MU_DEVICE, 6, v_dims);
     spread(z, big, tiles, z->slice, 0);
-    z->c = label(z, "c", z->slice);
-    z->map[v->c] = (po_for_label){1, {{z->c, 1}}};
-    if (z->cb != PO_NONE)
-        z->map[v->c].terms[z->map[v->c].n++] = (po_mu_term){z->cb, z->slice};
     uint32_t at = po_mu_add_step(mu, po_arena_printf(s->arena, "%s, inputs", name));
     at = loop(z, loop(z, at, PO_MU_GRID, z->shot), PO_MU_GRID, z->py);
     at = loop(z, at, PO_MU_GRID, z->ty);
@@ -442,8 +445,6 @@ static void by_rows(build *z, const char *name, uint32_t packed, const po_panels
     int64_t u_dims[] = {panels, 1, v->frames.taps, z->t[0], z->t[1], z->slice, z->panel};
     int64_t m_dims[] = {panels, z->rows, v->frames.length, z->t[0], z->t[1], tiles, z->panel};
     int64_t v_dims[] = {z->rows, z->shots, z->t[0], z->t[1], tiles, v->inputs};
-    z->c = label(z, "c", v->inputs);
-    z->map[v->c] = (po_for_label){1, {{z->c, 1}}};
     uint32_t u = tensor(z, "u", PO_MU_DEVICE, 7, u_dims);
     uint32_t at = po_mu_add_step(mu, po_arena_printf(s->arena, "%s, weights", name));
     at = loop(z, loop(z, at, PO_MU_GRID, z->b), PO_MU_GRID, z->c);
