@@ -427,7 +427,10 @@ static void set_reduced(cg_tile_work *w) {
                 w->reduced[w->n_reduced++] = label;
         }
     w->unroll = w->n_reduced;
-    int64_t total = w->t->r * w->t->v;
+    /* Of rows whose number is open the smaller blocks are for the last few: they run the loops that
+     * whole ones run, or most of what is compiled would be theirs. */
+    const bool open = w->t->row != PO_NONE && g->span[w->t->row].open;
+    int64_t total = (open ? w->t->rows : w->t->r) * w->t->v;
     while (w->unroll > 0 && !w->t->lane_reduced) {
         const cg_span *span = &g->span[w->reduced[w->unroll - 1]];
         if (span->count != NULL || total * span->full > UNROLLED)
