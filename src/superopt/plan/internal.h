@@ -46,9 +46,11 @@ typedef struct planning {
 uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_step *lone,
                              int64_t spread);
 /* Whether a program of one step, or of a band, has one for all sizes (which may widen its rings),
- * and what that is called; why it has none is logged. */
-po_status po_plan_is_open(const planning *p, po_arena *scratch, po_mu *mu, const char *name,
-                          bool *is, po_hash *wide);
+ * and what that is called; why it has none is logged. lone: of a step, whose own tensors are looked
+ * at as well; NULL: a band of such steps. */
+po_status po_plan_is_open(const planning *p, po_arena *scratch, po_mu *mu,
+                          const po_standalone_step *lone, const char *name, bool *is,
+                          po_hash *wide);
 /* Reads or times what is not known yet of the bands' forms. */
 po_status po_plan_measure_row_fusions(planning *p);
 

@@ -57,7 +57,8 @@ static po_status is_for_all(const planning *p, const po_row_fusion *b, bool *is)
     po_standalone_step lone;
     po_hash wide;
     po_mu *mu = po_plan_standalone_row_fusion(scratch, b, &lone);
-    po_status status = po_plan_is_open(p, scratch, mu, b->naive->nodes[b->node[0]].name, is, &wide);
+    po_status status =
+        po_plan_is_open(p, scratch, mu, NULL, b->naive->nodes[b->node[0]].name, is, &wide);
     po_arena_free(scratch);
     return status;
 }
