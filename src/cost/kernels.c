@@ -366,14 +366,15 @@ static po_status print_file(po_ctx *ctx, const timing *t, uint32_t from, uint32_
                             const char *path) {
     po_arena *scratch = po_arena_create(ctx);
     const po_isa *isa = &po_isas[t->isa];
+    po_codegen_file file = {.arena = scratch};
     po_text text;
     po_text_init(&text, scratch);
     for (uint32_t i = from; i < to; i++) {
-        char symbol[64];
-        size_t size = text.size;
-        snprintf(symbol, sizeof symbol, "k%u_%s", i, isa->name);
+        const char *symbol = po_arena_printf(scratch, "k%u_%s", i, isa->name);
+        const size_t size = text.size;
+        const po_codegen_file before = file;
         po_status status = po_codegen_kernel(ctx, po_mu_closed(scratch, t->kernels[i].mu), NULL,
-                                             isa, symbol, &text);
+                                             isa, symbol, &file, &text);
         if (stops(status))
             return status;
         t->built[i] = status == PO_OK;
@@ -381,6 +382,7 @@ static po_status print_file(po_ctx *ctx, const timing *t, uint32_t from, uint32_
             continue;
         po_log(ctx, "not timed: %s", ctx->error.message);
         po_ctx_clear(ctx);
+        file = before;
         text.size = size;
         text.data[size] = '\0';
     }

@@ -40,7 +40,7 @@ po_status test_pair_text(po_ctx *ctx, const po_mu_open *open, const po_kernel_sm
         po_text_puts(text, "#pragma GCC visibility push(default)\n");
         po_codegen_prelude(isa, text);
     }
-    return po_codegen_kernel(ctx, open, small, isa, symbol, text);
+    return po_codegen_kernel(ctx, open, small, isa, symbol, NULL, text);
 }
 
 po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,

@@ -212,17 +212,26 @@ static void pointers(cg *g, const used *some) {
     }
 }
 
+typedef struct function {
+    uint32_t number;
+    const char *sizes; /* what is passed as its z */
+} function;
+
 /* A function of its own for a text; one that was printed before where it is the same. */
-static uint32_t function_of(cg *g, const char *kind, const char *parameters, const po_text *text) {
-    const char *whole = po_arena_printf(g->arena, "(%s) {\n%s}\n\n", parameters, text->data);
+static function function_of(cg *g, const char *kind, const char *parameters, const po_text *text) {
+    function f = {0, NULL};
+    const char *own = cg_own_sizes(g, text->data, &f.sizes);
+    const char *whole = po_arena_printf(g->arena, "(%s) {\n%s}\n\n", parameters, own);
+    po_codegen_file *all = g->shared;
     po_bytes bytes = {whole, strlen(whole)};
-    for (uint32_t i = 0; i < g->n_bodies; i++)
-        if (g->bodies[i].size == bytes.size && memcmp(g->bodies[i].data, whole, bytes.size) == 0)
-            return i;
-    PO_PUSH(g->arena, g->bodies, g->n_bodies, g->cap_bodies, bytes);
-    po_text_printf(g->file, "%s void %s_body%u", kind, g->whole, g->n_bodies - 1);
+    for (; f.number < all->n; f.number++)
+        if (all->functions[f.number].size == bytes.size &&
+            memcmp(all->functions[f.number].data, whole, bytes.size) == 0)
+            return f;
+    PO_PUSH(all->arena, all->functions, all->n, all->cap, bytes);
+    po_text_printf(g->file, "%s void %s_body%u", kind, all->first, f.number);
     po_text_add(g->file, whole, bytes.size);
-    return g->n_bodies - 1;
+    return f;
 }
 
 /* A statement that reduces, as a function: within a larger one the compiler keeps constants of
@@ -239,7 +248,7 @@ static po_status piece(cg *g, uint32_t node, uint32_t *next) {
     po_text_init(&parameters, g->arena);
     po_text_init(&arguments, g->arena);
     po_text_puts(&parameters, "float *const *at, const long *restrict z");
-    po_text_puts(&arguments, "at, z");
+    po_text_puts(&arguments, "");
     for (uint32_t i = 0; i < some.n_labels; i++) {
         const cg_span *span = &g->span[some.labels[i]];
         const char *name = g->label[some.labels[i]];
@@ -267,8 +276,8 @@ static po_status piece(cg *g, uint32_t node, uint32_t *next) {
         po_text_printf(&parameters, ", long o_%u", i);
         po_text_printf(&arguments, ", 0%s", offsets.list[i].text);
     }
-    uint32_t which = function_of(g, "PK_BIG", parameters.data, &text);
-    cg_line(g, "%s_body%u(%s);", g->whole, which, arguments.data);
+    const function f = function_of(g, "PK_BIG", parameters.data, &text);
+    cg_line(g, "%s_body%u(at, %s%s);", g->shared->first, f.number, f.sizes, arguments.data);
     return PO_OK;
 }
 
@@ -337,7 +346,7 @@ static void fill(cg *g, uint32_t tensor, uint32_t axis, bool behind, int64_t n, 
 
 /* Fills what lies round a tensor: whole spans of memory, outer axes first. Part by part along the
  * first axis that has some length; what lies outside of that is the first part's. */
-static uint32_t ring(cg *g, uint32_t tensor) {
+static function ring(cg *g, uint32_t tensor) {
     const po_mu_tensor *t = &g->mu->tensors[tensor];
     po_text *out = g->out, text;
     const char *at = "t";
@@ -405,13 +414,14 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
     g->depth = 0;
     PO_TRY(status);
     po_text_puts(out, "\n");
-    uint32_t which = function_of(g, "PK_OWN",
-                                 "float *const *at, const long *restrict z, size_t part, "
-                                 "size_t parts",
-                                 &text);
-    uint32_t *rings = PO_NEW_N(g->arena, uint32_t, u.n_tensors + 1);
+    const function f = function_of(g, "PK_OWN",
+                                   "float *const *at, const long *restrict z, size_t part, "
+                                   "size_t parts",
+                                   &text);
+    function *rings = PO_NEW_N(g->arena, function, u.n_tensors + 1);
     for (uint32_t i = 0; i < u.n_tensors; i++)
-        rings[i] = starts_inside(g, u.tensors[i], from, to) ? ring(g, u.tensors[i]) : PO_NONE;
+        if (starts_inside(g, u.tensors[i], from, to))
+            rings[i] = ring(g, u.tensors[i]);
     const char *parts = grid ? "call->parts" : "1";
     cg_open(g, "PK_OWN void %s_%u(void *arg, size_t part)", g->symbol, number);
     cg_line(g, "/* %s */", cg_comment(g, g->step));
@@ -428,10 +438,10 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
                     cg_comment(g, g->mu->tensors[u.tensors[i]].name));
     cg_line(g, "};");
     for (uint32_t i = 0; i < u.n_tensors; i++)
-        if (rings[i] != PO_NONE)
-            cg_line(g, "%s_body%u(%s, z, part, %s);", g->whole, rings[i], place_of(g, u.tensors[i]),
-                    parts);
-    cg_line(g, "%s_body%u(at, z, part, %s);", g->whole, which, parts);
+        if (rings[i].sizes != NULL)
+            cg_line(g, "%s_body%u(%s, %s, part, %s);", g->shared->first, rings[i].number,
+                    place_of(g, u.tensors[i]), rings[i].sizes, parts);
+    cg_line(g, "%s_body%u(at, %s, part, %s);", g->shared->first, f.number, f.sizes, parts);
     cg_close(g);
     return PO_OK;
 }

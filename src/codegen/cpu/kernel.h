@@ -28,6 +28,15 @@ typedef struct po_kernel_small {
     int64_t most;
 } po_kernel_small;
 
+/* What of a file of several programs was printed: functions of one serve the next as well. Starts
+ * with its arena alone, which outlives the last of them. */
+typedef struct po_codegen_file {
+    po_arena *arena;
+    const char *first; /* the program whose name they bear; it outlives them too */
+    po_bytes *functions;
+    uint32_t n, cap;
+} po_codegen_file;
+
 /* Prints, with `small` NULL or not,
  *
  *     const size_t SYMBOL_sizes;            numbers in z
@@ -50,12 +59,13 @@ typedef struct po_kernel_small {
  *         void *self;
  *     } pk_pool;
  *
- * Steps that do the same on other tensors, as layers of one shape do, share one function. The GRID
- * loops of a step are dealt out to the parts in order; parts do not change the bits of the
- * result. The muGraph stands above the function as a comment. PO_UNSUPPORTED where a statement has
- * no printer. */
+ * Steps that do the same on other tensors, as layers of one shape do, share one function, in all
+ * programs of `file` (NULL: it has this one alone). The GRID loops of a step are dealt out to the
+ * parts in order; parts do not change the bits of the result. The muGraph stands above the function
+ * as a comment. PO_UNSUPPORTED where a statement has no printer. */
 po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_kernel_small *small,
-                            const po_isa *isa, const char *symbol, po_text *out);
+                            const po_isa *isa, const char *symbol, po_codegen_file *file,
+                            po_text *out);
 
 /* A length over names (ir/size.h) as an expression of C, with pk_quotient(a, n) for a / n rounded
  * down, pk_least(a, b) and pk_most(a, b). */

@@ -2,9 +2,11 @@
  * have the numbers that hang on sizes in one array, and functions that are the same once. */
 #include "codegen/cpu/printer.h"
 
-static cg cg_for(po_ctx *ctx, po_arena *arena, const po_mu_open *open, const po_isa *isa) {
+static cg cg_for(po_ctx *ctx, po_codegen_file *file, const po_mu_open *open, const po_isa *isa) {
+    po_arena *arena = file->arena;
     return (cg){.ctx = ctx,
                 .arena = arena,
+                .shared = file,
                 .mu = open->mu,
                 .open = open,
                 .isa = isa,
@@ -20,19 +22,16 @@ static po_status program(cg *g, const char *symbol, po_text *out) {
     return cg_program(g);
 }
 
-/* The second program goes on with the first one's numbers and functions. */
+/* The second program goes on with the first one's numbers. */
 static cg after(const cg *first, const po_kernel_small *small) {
-    cg g = cg_for(first->ctx, first->arena, small->open, first->isa);
-    g.whole = first->whole;
+    cg g = cg_for(first->ctx, first->shared, small->open, first->isa);
     g.weight = small->weight;
+    g.brief = true;
     g.size = first->size;
     g.size_key = first->size_key;
     g.n_sizes = first->n_sizes;
     g.cap_sizes = first->cap_sizes;
     g.cap_keys = first->cap_keys;
-    g.bodies = first->bodies;
-    g.n_bodies = first->n_bodies;
-    g.cap_bodies = first->cap_bodies;
     return g;
 }
 
@@ -70,20 +69,24 @@ static po_status two(cg *large, const po_kernel_small *small, const char *symbol
 }
 
 po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_kernel_small *small,
-                            const po_isa *isa, const char *symbol, po_text *out) {
-    po_arena *arena = po_arena_create(ctx);
-    cg g = cg_for(ctx, arena, open, isa);
-    g.whole = symbol;
+                            const po_isa *isa, const char *symbol, po_codegen_file *file,
+                            po_text *out) {
+    po_codegen_file own = {.arena = file ? NULL : po_arena_create(ctx)};
+    po_codegen_file *all = file ? file : &own;
+    all->first = all->first ? all->first : symbol;
+    cg g = cg_for(ctx, all, open, isa);
     po_status status = small ? two(&g, small, symbol, out) : program(&g, symbol, out);
     if (status == PO_OK && !small)
         cg_sizes_function(&g);
-    po_arena_free(arena);
+    if (!file)
+        po_arena_free(own.arena);
     return status;
 }
 
 po_status po_codegen_places(po_ctx *ctx, const po_mu *mu, const po_isa *isa, int64_t *places) {
     po_arena *arena = po_arena_create(ctx);
-    cg g = cg_for(ctx, arena, po_mu_closed(arena, mu), isa);
+    po_codegen_file file = {.arena = arena};
+    cg g = cg_for(ctx, &file, po_mu_closed(arena, mu), isa);
     po_status status = cg_memory(&g);
     for (uint32_t i = 0; i < mu->n_tensors && status == PO_OK; i++)
         places[i] = mu->tensors[i].place == PO_MU_DEVICE ? g.tensor[i].offset : -1;

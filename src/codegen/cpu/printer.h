@@ -53,8 +53,9 @@ typedef struct cg {
     const po_mu *mu;
     const po_mu_open *open;
     const po_isa *isa;
-    const char *symbol, *whole; /* of the program; of the file, whose functions are shared */
-    const uint32_t *weight;     /* by WEIGHT number: that of the call; NULL: the same */
+    const char *symbol;     /* of the program */
+    const uint32_t *weight; /* by WEIGHT number: that of the call; NULL: the same */
+    bool brief; /* short code rather than unrolled: small sizes wait for their weights anyway */
     po_text *out;
     uint32_t depth; /* of indentation */
     const char *step;
@@ -65,12 +66,11 @@ typedef struct cg {
     const char **size;     /* C expressions: numbers that hang on sizes are z[k] */
     const char **size_key; /* lengths that they are (ir/size.h), or the expression again */
     uint32_t n_sizes, cap_sizes, cap_keys;
-    cg_offsets *offsets; /* of the function that is printed; NULL: they stand where they are */
-    po_text *file;       /* functions go there, `out` is the text of the one under way */
-    const uint32_t *at;  /* the tensors of the phase, by place in its array of pointers */
+    cg_offsets *offsets;     /* of the function that is printed; NULL: they stand where they are */
+    po_codegen_file *shared; /* functions that were printed */
+    po_text *file;           /* functions go there, `out` is the text of the one under way */
+    const uint32_t *at;      /* the tensors of the phase, by place in its array of pointers */
     uint32_t n_at;
-    po_bytes *bodies; /* functions that were printed */
-    uint32_t n_bodies, cap_bodies;
 } cg;
 
 /* --- lines of C (lines.c) --- */
@@ -97,6 +97,10 @@ enum {
 const char *cg_length(cg *g, po_dim length);
 /* The same of a C expression over others. */
 const char *cg_keep(cg *g, const char *expression);
+/* The text of a function with sizes of its own, z[0], z[1], .. in the order in which it has them,
+ * so that functions which differ in their place among all of them are the same. `passed`: what the
+ * function is given as z where the text came from. */
+const char *cg_own_sizes(cg *g, const char *text, const char **passed);
 /* A constant of an expression: a number, or 1 over a length. */
 const char *cg_constant(cg *g, double value);
 /* A sum in C. */

@@ -2,6 +2,9 @@
  * filled when the sizes are known. */
 #include "codegen/cpu/printer.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+
 void po_codegen_length(po_dim length, po_text *out) {
     static const char *const words[][2] = {
         {"floor(", "pk_quotient("}, {"min(", "pk_least("}, {"max(", "pk_most("}, {"/", ","}};
@@ -82,6 +85,44 @@ const char *cg_terms_text(cg *g, cg_terms *t) {
     if (n != 0)
         po_text_printf(&t->text, " %c %lld", n < 0 ? '-' : '+', (long long)(n < 0 ? -n : n));
     return t->text.data ? t->text.data : "";
+}
+
+/* Behind the number of a size that is named at p; NULL: none is. `before`: the character there. */
+static const char *behind_size(const char *p, char before, uint32_t *number) {
+    const bool word = before == '_' || isalnum((unsigned char)before);
+    if (word || p[0] != 'z' || p[1] != '[' || !isdigit((unsigned char)p[2]))
+        return NULL;
+    char *end;
+    *number = (uint32_t)strtoul(p + 2, &end, 10);
+    return end + 1;
+}
+
+const char *cg_own_sizes(cg *g, const char *text, const char **passed) {
+    po_text own, list;
+    uint32_t *all = NULL, n = 0, cap = 0;
+    po_text_init(&own, g->arena);
+    po_text_init(&list, g->arena);
+    const char *from = text, *p = text;
+    while (*p) {
+        uint32_t number, k = 0;
+        const char *end = behind_size(p, p == text ? ' ' : p[-1], &number);
+        if (!end) {
+            p++;
+            continue;
+        }
+        while (k < n && all[k] != number)
+            k++;
+        if (k == n) {
+            PO_PUSH(g->arena, all, n, cap, number);
+            po_text_printf(&list, "%sz[%u]", k > 0 ? ", " : "", number);
+        }
+        po_text_add(&own, from, (size_t)(p - from));
+        po_text_printf(&own, "z[%u]", k);
+        from = p = end;
+    }
+    po_text_puts(&own, from);
+    *passed = n > 0 ? po_arena_printf(g->arena, "(const long[]){%s}", list.data) : "z";
+    return own.data;
 }
 
 void cg_sizes_function(cg *g) {

@@ -2,7 +2,8 @@
 #include "codegen/cpu/tile.h"
 #include "codegen/cpu/lanes.h"
 
-enum { UNROLLED = 160 /* vector operations at most where reduced labels are unrolled */ };
+/* Vector operations at most where reduced labels are unrolled. */
+enum { UNROLLED = 160, BRIEF = 40 };
 
 const char *cg_name(cg *g, const char *what, uint32_t number, bool by_row, int64_t r, bool by_lane,
                     int64_t v) {
@@ -431,9 +432,10 @@ static void set_reduced(cg_tile_work *w) {
      * whole ones run, or most of what is compiled would be theirs. */
     const bool open = w->t->row != PO_NONE && g->span[w->t->row].open;
     int64_t total = (open ? w->t->rows : w->t->r) * w->t->v;
+    const int64_t most = g->brief ? BRIEF : UNROLLED;
     while (w->unroll > 0 && !w->t->lane_reduced) {
         const cg_span *span = &g->span[w->reduced[w->unroll - 1]];
-        if (span->count != NULL || total * span->full > UNROLLED)
+        if (span->count != NULL || total * span->full > most)
             break;
         total *= span->full;
         w->unroll--;

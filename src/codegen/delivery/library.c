@@ -214,13 +214,6 @@ static const char *flags_of(po_arena *arena, const po_library_spec *spec, const 
     return po_arena_printf(arena, "%s%s%s", isa, *isa && more ? " " : "", more ? more : "");
 }
 
-static void add_code(po_library_sources *s, const po_library_spec *spec, const po_kernel *k) {
-    for (uint32_t isa = 0; isa < PO_ISAS; isa++)
-        if (k->code[isa])
-            po_library_add(s, po_arena_printf(s->arena, "%s_%s.c", k->name, po_isas[isa].name),
-                           k->code[isa], flags_of(s->arena, spec, po_isas[isa].flags));
-}
-
 static void add_sources(po_library_sources *s, const po_library_spec *spec) {
     po_text source;
     po_text_init(&source, s->arena);
@@ -233,11 +226,10 @@ static void add_sources(po_library_sources *s, const po_library_spec *spec) {
     po_library_add(s, "ort_slots.def", po_shipped_ort_slots_def, NULL);
     for (uint32_t i = 0; i < spec->n_kernels; i++) {
         const po_kernel *k = &spec->kernels[i];
-        add_code(s, spec, k);
-        if (k->head)
-            add_code(s, spec, k->head);
-        if (k->rest)
-            add_code(s, spec, k->rest);
+        for (uint32_t isa = 0; isa < PO_ISAS; isa++)
+            if (k->code[isa])
+                po_library_add(s, po_arena_printf(s->arena, "%s_%s.c", k->name, po_isas[isa].name),
+                               k->code[isa], flags_of(s->arena, spec, po_isas[isa].flags));
     }
 }
 

@@ -85,7 +85,8 @@ typedef struct po_kernel {
     const struct po_kernel *rest, *head;
     const uint32_t *from; /* of a rest and a head */
     /* C text of a file that starts with the prelude and defines NAME_<isa>, NAME_<isa>_start,
-     * NAME_<isa>_measure, NAME_<isa>_sizes; NULL: none for this one. At least one is there. */
+     * NAME_<isa>_measure, NAME_<isa>_sizes, of its parts too, which have the same text; NULL: none
+     * for this one. At least one is there. */
     const char *code[PO_ISAS];
 } po_kernel;
 

@@ -58,7 +58,10 @@ static po_status compile(building *b, po_arena *temporary, const char **so_path)
     }
     char *so = po_arena_printf(temporary, "%s/" PO_LIBRARY_NAME, folder);
     *so_path = so;
-    return po_cc_library(b->ctx, b->parts->cc, sources, n, folder, so);
+    const double start = po_now();
+    PO_TRY(po_cc_library(b->ctx, b->parts->cc, sources, n, folder, so));
+    po_log(b->ctx, "library of %u files compiled in %.2f s", n, po_now() - start);
+    return PO_OK;
 }
 
 /* Copies the object to where only descriptors lead. */

@@ -117,30 +117,40 @@ static po_status take_ports(po_ctx *ctx, const po_kernel_ports *ports, const po_
     return PO_OK;
 }
 
-static po_status print_code(po_ctx *ctx, po_arena *arena, const po_mu_open *open,
-                            const po_kernel_small *small, uint32_t isa, po_kernel *region) {
+static const char *part_name(po_arena *arena, const po_kernel *region, bool rest) {
+    return po_arena_printf(arena, "%s_%s", region->name, rest ? "rest" : "head");
+}
+
+/* The whole's programs and those of its parts in one file: most of a head is in the whole too. */
+static po_status print_code(po_ctx *ctx, po_arena *arena, const po_kernel_print_spec *spec,
+                            uint32_t isa, po_kernel *region) {
+    po_codegen_file file = {.arena = arena};
     po_text text;
     po_text_init(&text, arena);
     po_codegen_prelude(&po_isas[isa], &text);
     const char *symbol = po_arena_printf(arena, "%s_%s", region->name, po_isas[isa].name);
-    PO_TRY(po_codegen_kernel(ctx, open, small, &po_isas[isa], symbol, &text));
+    PO_TRY(po_codegen_kernel(ctx, spec->mu[isa], spec->small, &po_isas[isa], symbol, &file, &text));
+    for (int rest = 0; rest < 2 && spec->batched; rest++) {
+        const po_kernel_part *part = rest ? &spec->batched->rest : &spec->batched->head;
+        symbol = po_arena_printf(arena, "%s_%s", part_name(arena, region, rest), po_isas[isa].name);
+        if (part->open)
+            PO_TRY(po_codegen_kernel(ctx, part->open, NULL, &po_isas[isa], symbol, &file, &text));
+    }
     region->code[isa] = text.data;
     return PO_OK;
 }
 
 /* A kernel of its own, for the instruction sets that the whole has. */
-static po_status print_part(po_ctx *ctx, po_arena *arena, const po_kernel_part *part,
-                            const char *what, const po_kernel *whole, const po_kernel **out) {
+static po_status print_part(po_ctx *ctx, po_arena *arena, const po_kernel_part *part, bool rest,
+                            const po_kernel *whole, const po_kernel **out) {
     if (!part->open)
         return PO_OK;
     po_kernel *k = PO_NEW(arena, po_kernel);
-    *k = (po_kernel){.name = po_arena_printf(arena, "%s_%s", whole->name, what),
+    *k = (po_kernel){.name = part_name(arena, whole, rest),
                      .meant = part->meant,
                      .n_meant = part->n_meant,
                      .from = part->from};
-    for (uint32_t i = 0; i < PO_ISAS; i++)
-        if (whole->code[i])
-            PO_TRY(print_code(ctx, arena, part->open, NULL, i, k));
+    memcpy(k->code, whole->code, sizeof k->code);
     po_kernel_set_ports(arena, part->open->mu, k);
     k->n_weights = whole->n_weights;
     k->weight_floats = whole->weight_floats;
@@ -156,7 +166,7 @@ po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_kernel_print_sp
         if (!mu[i])
             continue;
         first = first ? first : mu[i];
-        PO_TRY(print_code(ctx, arena, mu[i], spec->small, i, region));
+        PO_TRY(print_code(ctx, arena, spec, i, region));
     }
     if (!first)
         return po_fail(ctx, PO_INTERNAL, "a kernel without a muGraph");
@@ -169,6 +179,6 @@ po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_kernel_print_sp
         PO_TRY(take_ports(ctx, spec->ports, first, region));
     if (!spec->batched)
         return PO_OK;
-    PO_TRY(print_part(ctx, arena, &spec->batched->head, "head", region, &region->head));
-    return print_part(ctx, arena, &spec->batched->rest, "rest", region, &region->rest);
+    PO_TRY(print_part(ctx, arena, &spec->batched->head, false, region, &region->head));
+    return print_part(ctx, arena, &spec->batched->rest, true, region, &region->rest);
 }
