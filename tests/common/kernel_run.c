@@ -31,16 +31,11 @@ uint32_t test_ports(const po_mu *mu, po_mu_place place, int64_t *elements, uint3
 
 po_status test_open_text(po_ctx *ctx, const po_mu_open *open, const po_isa *isa, const char *symbol,
                          po_text *text) {
-    return test_pair_text(ctx, open, NULL, isa, symbol, text);
-}
-
-po_status test_pair_text(po_ctx *ctx, const po_mu_open *open, const po_kernel_small *small,
-                         const po_isa *isa, const char *symbol, po_text *text) {
     if (text->size == 0) {
         po_text_puts(text, "#pragma GCC visibility push(default)\n");
         po_codegen_prelude(isa, text);
     }
-    return po_codegen_kernel(ctx, open, small, isa, symbol, NULL, text);
+    return po_codegen_kernel(ctx, open, NULL, isa, symbol, NULL, text);
 }
 
 po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,

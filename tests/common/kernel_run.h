@@ -44,9 +44,6 @@ po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, cons
 /* The same of one that is open. */
 po_status test_open_text(po_ctx *ctx, const po_mu_open *open, const po_isa *isa, const char *symbol,
                          po_text *text);
-/* And with a program for small sizes. */
-po_status test_pair_text(po_ctx *ctx, const po_mu_open *open, const po_kernel_small *small,
-                         const po_isa *isa, const char *symbol, po_text *text);
 /* Compiles such texts, one file each, and loads them; the files stay in DIR where keep. */
 po_status test_kernels_load(po_ctx *ctx, po_arena *arena, const po_isa *isa,
                             const char *const *texts, uint32_t n, const char *flags,

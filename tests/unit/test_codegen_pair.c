@@ -92,17 +92,32 @@ static void set_small(fixture *f) {
     f->small = (po_kernel_small){open, weight, n, {-1, "(p0*p1)"}, MOST};
 }
 
-/* Whether the fixture's kernel runs its small program there. */
-static const char *check_at(fixture *f, void *library, const long *given, const po_isa *isa,
-                            size_t parts, bool small) {
+/* small: whether the kernel runs its small program there. */
+static const char *check_at(fixture *f, void *library, const char *symbol, const long *given,
+                            const po_isa *isa, size_t parts, bool small) {
     const po_mu_open *open = small ? f->small.open : f->large;
     po_mu *mu = po_mu_open_at(f->p.arena, open, given);
     assert_non_null(mu);
-    test_kernel kernel = test_kernel_of(f->p.arena, library, "pair", mu, given, isa);
+    test_kernel kernel = test_kernel_of(f->p.arena, library, symbol, mu, given, isa);
     kernel.weight = small ? f->small.weight : NULL;
     return test_kernel_check(&f->p.ctx, f->p.arena, &kernel, numbers(f, mu, PO_MU_INPUT, 1),
                              numbers(f, mu, PO_MU_WEIGHT, 2), parts, false, parts == 1, 64, NULL,
                              NULL);
+}
+
+/* The pair, and in the same file the large program by itself, which has all its functions there. */
+static void print(fixture *f, const po_isa *isa, po_text *text) {
+    po_codegen_file file = {.arena = f->p.arena};
+    po_text_init(text, f->p.arena);
+    po_text_puts(text, "#pragma GCC visibility push(default)\n");
+    po_codegen_prelude(isa, text);
+    if (po_codegen_kernel(&f->p.ctx, f->large, &f->small, isa, "pair", &file, text) != PO_OK)
+        fail_msg("%s", f->p.ctx.error.message);
+    const uint32_t n = file.n;
+    assert_true(n > 2);
+    assert_int_equal(po_codegen_kernel(&f->p.ctx, f->large, NULL, isa, "alone", &file, text),
+                     PO_OK);
+    assert_int_equal(file.n, n);
 }
 
 static void run(const po_isa *isa) {
@@ -114,9 +129,7 @@ static void run(const po_isa *isa) {
     f.large = opened(&f, true);
     set_small(&f);
     po_text text;
-    po_text_init(&text, f.p.arena);
-    if (test_pair_text(&f.p.ctx, f.large, &f.small, isa, "pair", &text) != PO_OK)
-        fail_msg("%s", f.p.ctx.error.message);
+    print(&f, isa, &text);
     const char *const data[] = {text.data};
     void *library;
     if (test_kernels_load(&f.p.ctx, f.p.arena, isa, data, 1, NULL, f.dir, false, &library) != PO_OK)
@@ -126,7 +139,8 @@ static void run(const po_isa *isa) {
         const bool small = sizes[i][0] * sizes[i][1] <= MOST;
         n_small += small;
         for (size_t parts = 1; parts <= 3; parts += 2) {
-            const char *wrong = check_at(&f, library, sizes[i], isa, parts, small);
+            const char *wrong = check_at(&f, library, "pair", sizes[i], isa, parts, small);
+            wrong = wrong ? wrong : check_at(&f, library, "alone", sizes[i], isa, parts, false);
             if (wrong)
                 fail_msg("at %ld x %ld (%s, %zu parts): %s", sizes[i][0], sizes[i][1], isa->name,
                          parts, wrong);

@@ -35,6 +35,7 @@ static void lengths_of_its_own(void **state) {
     assert_true(in_parts(2, 0));
     assert_true(in_parts(3, 55));
     assert_false(in_parts(3, 56));
+    assert_false(in_parts(3, 4));
 }
 
 int main(void) {

@@ -124,20 +124,22 @@ static const char *part_name(po_arena *arena, const po_kernel *region, bool rest
 /* The whole's programs and those of its parts in one file: most of a head is in the whole too. */
 static po_status print_code(po_ctx *ctx, po_arena *arena, const po_kernel_print_spec *spec,
                             uint32_t isa, po_kernel *region) {
-    po_codegen_file file = {.arena = arena};
+    po_codegen_file file = {.arena = po_arena_create(ctx)};
     po_text text;
     po_text_init(&text, arena);
     po_codegen_prelude(&po_isas[isa], &text);
     const char *symbol = po_arena_printf(arena, "%s_%s", region->name, po_isas[isa].name);
-    PO_TRY(po_codegen_kernel(ctx, spec->mu[isa], spec->small, &po_isas[isa], symbol, &file, &text));
-    for (int rest = 0; rest < 2 && spec->batched; rest++) {
+    po_status status =
+        po_codegen_kernel(ctx, spec->mu[isa], spec->small, &po_isas[isa], symbol, &file, &text);
+    for (int rest = 0; rest < 2 && spec->batched && status == PO_OK; rest++) {
         const po_kernel_part *part = rest ? &spec->batched->rest : &spec->batched->head;
         symbol = po_arena_printf(arena, "%s_%s", part_name(arena, region, rest), po_isas[isa].name);
         if (part->open)
-            PO_TRY(po_codegen_kernel(ctx, part->open, NULL, &po_isas[isa], symbol, &file, &text));
+            status = po_codegen_kernel(ctx, part->open, NULL, &po_isas[isa], symbol, &file, &text);
     }
+    po_arena_free(file.arena);
     region->code[isa] = text.data;
-    return PO_OK;
+    return status;
 }
 
 /* A kernel of its own, for the instruction sets that the whole has. */

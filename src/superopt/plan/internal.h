@@ -47,7 +47,7 @@ uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_s
                              int64_t spread);
 /* Whether a program of one step, or of a band, has one for all sizes (which may widen its rings),
  * and what that is called; why it has none is logged. lone: of a step, whose own tensors are looked
- * at as well; NULL: a band of such steps. */
+ * at as well; NULL: a band of such steps. opened.c */
 po_status po_plan_is_open(const planning *p, po_arena *scratch, po_mu *mu,
                           const po_standalone_step *lone, const char *name, bool *is,
                           po_hash *wide);

@@ -47,57 +47,6 @@ uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_s
     return p->n_forms - 1;
 }
 
-/* What a program for all sizes is called, whatever the size that it is made at: as it is where its
- * lengths are these. */
-static po_hash wide_of(po_arena *scratch, const po_mu_open *open) {
-    enum { FIRST = 992, STEP = 32 };
-    int64_t *lengths = PO_NEW_N(scratch, int64_t, open->n_names + 1);
-    for (uint32_t i = 0; i < open->n_names; i++)
-        lengths[i] = FIRST + STEP * (int64_t)i;
-    const po_mu *there = po_mu_open_at(scratch, open, lengths);
-    return there ? po_mu_hash(there) : (po_hash){0, 0};
-}
-
-static bool is_of_naive(const po_standalone_step *lone, uint32_t tensor) {
-    for (uint32_t i = 0; i < lone->naive->n_tensors; i++)
-        if (lone->tensor[i] == tensor)
-            return true;
-    return false;
-}
-
-/* Whether what a schedule makes for itself has room for all that is written to it, at all sizes. It
- * has not where a length of it was taken for one of the model's, which is the same number at hand:
- * 4 rows of 14 for as many places as 8 rows of 7 have. */
-static bool has_room(const po_mu_open *open, const po_standalone_step *lone) {
-    const po_mu *mu = open->mu;
-    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
-        const po_mu_access *out = &mu->nodes[n].statement.out;
-        if (mu->nodes[n].kind != PO_MU_STATEMENT || is_of_naive(lone, out->tensor))
-            continue;
-        for (uint32_t a = 0; a < mu->tensors[out->tensor].rank; a++)
-            if (po_mu_open_leaves(open, out, a))
-                return false;
-    }
-    return true;
-}
-
-po_status po_plan_is_open(const planning *p, po_arena *scratch, po_mu *mu,
-                          const po_standalone_step *lone, const char *name, bool *is,
-                          po_hash *wide) {
-    const po_mu_open *open;
-    po_status status = po_mu_open_by(p->ctx, scratch, mu, &p->options->open->naming, &open);
-    *is = status == PO_OK && (!lone || has_room(open, lone));
-    if (*is)
-        *wide = wide_of(scratch, open);
-    else if (status == PO_OK)
-        po_log(p->ctx, "%s: what it keeps has no room at other sizes", name);
-    if (status != PO_UNSUPPORTED)
-        return status;
-    po_log(p->ctx, "%s: %s", name, p->ctx->error.message);
-    po_ctx_clear(p->ctx);
-    return PO_OK;
-}
-
 /* Leaves out what has no program for all sizes; where nothing is left the first stands, for the
  * region's kernel to be refused by. */
 static po_status keep_open(const planning *p, const po_mu *naive, uint32_t node, step *s) {
