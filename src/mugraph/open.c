@@ -454,3 +454,10 @@ po_mu *po_mu_open_at(po_arena *arena, const po_mu_open *open, const int64_t *len
     }
     return known && lay_out_here(open, mu, lengths) ? mu : NULL;
 }
+
+bool po_mu_open_is_there(const po_mu *there) {
+    for (uint32_t l = 0; l < there->n_labels; l++)
+        if (there->labels[l].extent <= 0)
+            return false;
+    return true;
+}

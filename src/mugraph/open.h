@@ -60,6 +60,8 @@ po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_nam
 bool po_mu_open_length(const po_mu_open *open, const int64_t *lengths, po_dim dim, int64_t *value);
 /* The program at these sizes; NULL where a length is no number there. */
 po_mu *po_mu_open_at(po_arena *arena, const po_mu_open *open, const int64_t *lengths);
+/* Whether each of a program's labels has a length above 0 there: of some maps nothing is left. */
+bool po_mu_open_is_there(const po_mu *there);
 
 /* --- for all sizes --- */
 

@@ -29,12 +29,15 @@ uint32_t test_ports(const po_mu *mu, po_mu_place place, int64_t *elements, uint3
     return n;
 }
 
+void test_text_start(const po_isa *isa, po_text *text) {
+    po_text_puts(text, "#pragma GCC visibility push(default)\n");
+    po_codegen_prelude(isa, text);
+}
+
 po_status test_open_text(po_ctx *ctx, const po_mu_open *open, const po_isa *isa, const char *symbol,
                          po_text *text) {
-    if (text->size == 0) {
-        po_text_puts(text, "#pragma GCC visibility push(default)\n");
-        po_codegen_prelude(isa, text);
-    }
+    if (text->size == 0)
+        test_text_start(isa, text);
     return po_codegen_kernel(ctx, open, NULL, isa, symbol, NULL, text);
 }
 

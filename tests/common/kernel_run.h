@@ -38,6 +38,8 @@ typedef struct test_buffer {
 /* The tensors of a place by number: how many, and their elements. */
 uint32_t test_ports(const po_mu *mu, po_mu_place place, int64_t *elements, uint32_t most);
 
+/* What a file of kernels starts with. */
+void test_text_start(const po_isa *isa, po_text *text);
 /* The text of a file that defines SYMBOL, after what is there. */
 po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
                            po_text *text);

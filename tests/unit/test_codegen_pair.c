@@ -109,8 +109,7 @@ static const char *check_at(fixture *f, void *library, const char *symbol, const
 static void print(fixture *f, const po_isa *isa, po_text *text) {
     po_codegen_file file = {.arena = f->p.arena};
     po_text_init(text, f->p.arena);
-    po_text_puts(text, "#pragma GCC visibility push(default)\n");
-    po_codegen_prelude(isa, text);
+    test_text_start(isa, text);
     if (po_codegen_kernel(&f->p.ctx, f->large, &f->small, isa, "pair", &file, text) != PO_OK)
         fail_msg("%s", f->p.ctx.error.message);
     const uint32_t n = file.n;

@@ -265,13 +265,6 @@ static po_status check_elements(const opening *o, const po_mu_open *open) {
 
 /* --- other sizes --- */
 
-static bool is_there(const po_mu *mu) {
-    for (uint32_t l = 0; l < mu->n_labels; l++)
-        if (mu->labels[l].extent <= 0)
-            return false;
-    return true;
-}
-
 static bool has_ring(const po_mu_tensor *t) {
     bool any = false;
     for (uint32_t x = 0; x < t->rank; x++)
@@ -331,7 +324,7 @@ static po_status check_at(const opening *o, const po_mu_open *open, const int64_
     po_status status = PO_OK;
     if (!mu)
         status = po_fail(o->run->ctx, PO_UNSUPPORTED, "it is no program at other sizes");
-    else if (is_there(mu))
+    else if (po_mu_open_is_there(mu))
         status = po_kernel_stage_check(o->run, mu, mu, MOST_SHARED);
     po_arena_free(scratch);
     return status;

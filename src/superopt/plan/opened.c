@@ -3,22 +3,25 @@
  * for it: that shows where what is written and what is read are no longer the same. */
 #include "superopt/plan/internal.h"
 
-/* Lengths of the names: as even as can be, whatever those at hand are; and multiples of those at
- * hand that are the larger the later the name is, or the earlier. */
-enum { EVEN, RISING, FALLING, SIZES };
+/* The program at lengths that are as even as can be, whatever those at hand are. */
+static const po_mu *at_even_lengths(po_arena *scratch, const po_mu_open *open) {
+    enum { FIRST = 992, STEP = 32 };
+    int64_t *lengths = PO_NEW_N(scratch, int64_t, open->n_names + 1);
+    for (uint32_t i = 0; i < open->n_names; i++)
+        lengths[i] = FIRST + STEP * (int64_t)i;
+    return po_mu_open_at(scratch, open, lengths);
+}
 
-static const int64_t *lengths_of(po_arena *arena, uint32_t size, const po_mu_open *open) {
-    enum { FIRST = 992, STEP = 32, TIMES = 3, MOST = 729 };
+/* At multiples of those at hand that are the larger the later a name is, or the earlier. */
+static const po_mu *at_uneven_lengths(po_arena *scratch, const po_mu_open *open, bool rising) {
+    enum { TIMES = 3, MOST = 729 };
     const uint32_t n = open->n_names;
-    int64_t *lengths = PO_NEW_N(arena, int64_t, n + 1), times = 1;
+    int64_t *lengths = PO_NEW_N(scratch, int64_t, n + 1), times = 1;
     for (uint32_t i = 0; i < n; i++, times = times < MOST ? times * TIMES : 1) {
-        const uint32_t k = size == RISING ? i : n - 1 - i;
-        if (size == EVEN)
-            lengths[i] = FIRST + STEP * (int64_t)i;
-        else
-            lengths[k] = times * open->here[k];
+        const uint32_t k = rising ? i : n - 1 - i;
+        lengths[k] = times * open->here[k];
     }
-    return lengths;
+    return po_mu_open_at(scratch, open, lengths);
 }
 
 /* --- what is written and read --- */
@@ -73,22 +76,16 @@ static bool is_covered(const po_mu *mu, const extents *e, uint32_t tensor, uint3
     return of_naive ? e->first[axis] <= 0 && last == end : last >= e->read[axis];
 }
 
-/* Of some maps nothing is left at a size. */
-static bool is_there(const po_mu *mu) {
-    bool is = true;
-    for (uint32_t l = 0; l < mu->n_labels; l++)
-        is &= mu->labels[l].extent > 0;
-    return is;
-}
-
-/* Whether all axes that are covered at hand are so at other sizes. */
-static bool is_covered_there(po_arena *scratch, const po_mu_open *open,
-                             const po_standalone_step *lone, const po_mu *there) {
-    const extents *at_hand = extents_of(scratch, open->mu), *all = extents_of(scratch, there);
+/* Whether all axes that are covered at hand are so in the program at another size. */
+static bool is_covered_there(po_arena *scratch, const po_standalone_step *lone, const po_mu *here,
+                             const extents *at_hand, const po_mu *there) {
+    if (!there || !po_mu_open_is_there(there))
+        return true;
+    const extents *all = extents_of(scratch, there);
     for (uint32_t i = 0; i < there->n_tensors; i++) {
         const bool of_naive = is_of_naive(lone, i);
         for (uint32_t a = 0; a < there->tensors[i].rank && all[i].written; a++)
-            if (is_covered(open->mu, &at_hand[i], i, a, of_naive) &&
+            if (is_covered(here, &at_hand[i], i, a, of_naive) &&
                 !is_covered(there, &all[i], i, a, of_naive))
                 return false;
     }
@@ -112,20 +109,18 @@ static bool has_room(const po_mu_open *open, const po_standalone_step *lone) {
 
 /* --- programs --- */
 
-/* NULL, or why a step's program is none at other sizes. wide: what it is called, whatever the size
- * that it is made at. */
+/* NULL, or why a step's program is none at other sizes. even: the program at such a size, or NULL.
+ */
 static const char *look(po_arena *scratch, const po_mu_open *open, const po_standalone_step *lone,
-                        po_hash *wide) {
-    *wide = (po_hash){0, 0};
-    if (lone && !has_room(open, lone))
+                        const po_mu *even) {
+    if (!has_room(open, lone))
         return "what it keeps has no room at other sizes";
-    for (uint32_t size = 0; size < SIZES; size++) {
-        const po_mu *there = po_mu_open_at(scratch, open, lengths_of(scratch, size, open));
-        if (there && size == EVEN)
-            *wide = po_mu_hash(there);
-        if (there && lone && is_there(there) && !is_covered_there(scratch, open, lone, there))
+    const extents *at_hand = extents_of(scratch, open->mu);
+    const po_mu *others[] = {even, at_uneven_lengths(scratch, open, true),
+                             at_uneven_lengths(scratch, open, false)};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (!is_covered_there(scratch, lone, open->mu, at_hand, others[i]))
             return "it leaves places out at other sizes";
-    }
     return NULL;
 }
 
@@ -134,8 +129,11 @@ po_status po_plan_is_open(const planning *p, po_arena *scratch, po_mu *mu,
                           po_hash *wide) {
     const po_mu_open *open;
     po_status status = po_mu_open_by(p->ctx, scratch, mu, &p->options->open->naming, &open);
-    const char *why = status == PO_OK ? look(scratch, open, lone, wide) : NULL;
+    const po_mu *even = status == PO_OK ? at_even_lengths(scratch, open) : NULL;
+    const char *why = status == PO_OK && lone ? look(scratch, open, lone, even) : NULL;
     *is = status == PO_OK && !why;
+    /* What it is called, whatever the size that it is made at: as it is at such a size. */
+    *wide = even ? po_mu_hash(even) : (po_hash){0, 0};
     if (why)
         po_log(p->ctx, "%s: %s", name, why);
     if (status != PO_UNSUPPORTED)

@@ -37,7 +37,7 @@ static uint32_t kind_of(po_plan_readings *r, const po_scheduler *how) {
     return r->n_kinds++;
 }
 
-enum { READING = 23 /* raised whenever printing or timing changes */ };
+enum { READING = 24 /* raised whenever printing or timing changes */ };
 
 po_hash po_plan_reading_key(const planning *p, uint32_t form, uint32_t isa) {
     po_hash key = po_hash_u64(po_hash_u64(p->options->key, p->keys[form].lo), p->keys[form].hi);
@@ -48,7 +48,8 @@ static bool has_wide(const planning *p, uint32_t form) {
     return p->options->readings && !po_hash_equal(p->wide[form], (po_hash){0, 0});
 }
 
-/* The key of the readings' programs for all sizes: by machine and code, as key_of. */
+/* The key of the readings' programs for all sizes: by machine and code, as
+ * po_plan_reading_key. */
 static po_hash wide_key(const planning *p, uint32_t form, uint32_t isa) {
     return po_hash_u64(po_hash_u64(p->wide[form], p->wide[form].hi), isa);
 }
@@ -79,27 +80,31 @@ static void remember_wide(const planning *p, uint32_t form, uint32_t isa) {
     PO_PUSH(r->arena, r->part, r->n_wide, r->cap_wide, seconds < 0 ? -1 : seconds / estimated);
 }
 
+/* Whether it is news: it was not known, or passed over so far. */
+static bool remember_one(const planning *p, uint32_t form, uint32_t isa) {
+    po_plan_readings *r = p->options->readings;
+    const po_hash key = po_plan_reading_key(p, form, isa);
+    const double seconds = p->seconds[form];
+    const uint32_t at = po_hash_map_get(r->known, key);
+    if (at != PO_NONE && (r->seconds[at] != 0 || seconds == 0))
+        return false;
+    po_hash_map_put(r->known, key, r->n);
+    PO_PUSH(r->arena, r->seconds, r->n, r->cap, seconds);
+    return true;
+}
+
 void po_plan_remember(planning *p, uint32_t isa) {
     po_plan_readings *r = p->options->readings;
-    for (uint32_t i = 0; r && i < p->n_bands; i++) {
-        po_hash key = po_plan_reading_key(p, p->bands[i].form, isa);
-        double seconds = p->seconds[p->bands[i].form];
-        if (seconds == 0 || po_hash_map_get(r->known, key) != PO_NONE)
-            continue;
-        po_hash_map_put(r->known, key, r->n);
-        PO_PUSH(r->arena, r->seconds, r->n, r->cap, seconds);
-    }
+    for (uint32_t i = 0; r && i < p->n_bands; i++)
+        if (p->seconds[p->bands[i].form] != 0)
+            remember_one(p, p->bands[i].form, isa);
     for (uint32_t i = 0; r && i < p->n_steps; i++)
         for (uint32_t k = 0; k < p->steps[i].n; k++) {
-            uint32_t form = p->steps[i].form[k];
-            po_hash key = po_plan_reading_key(p, form, isa);
-            double seconds = p->seconds[form];
+            const uint32_t form = p->steps[i].form[k];
+            const double seconds = p->seconds[form];
             remember_wide(p, form, isa);
-            uint32_t at = po_hash_map_get(r->known, key);
-            if (at != PO_NONE && (r->seconds[at] != 0 || seconds == 0))
+            if (!remember_one(p, form, isa))
                 continue;
-            po_hash_map_put(r->known, key, r->n);
-            PO_PUSH(r->arena, r->seconds, r->n, r->cap, seconds);
             uint32_t kind = kind_of(r, p->steps[i].choices[k].how);
             if (seconds <= 0 || kind == PO_NONE)
                 continue;

@@ -124,5 +124,14 @@ po_status po_makeup_window(po_piece *part, const po_node *node);
 /* makeup_sum.c: by the indexed sums of the node's output k. */
 po_status po_makeup_sum(po_piece *part, const po_node *node, uint32_t k,
                         const po_sum *const *sums /* PO_MAKEUP_SIZES */);
+/* makeup_lengths.c. By lengths nodes only say how far they go: what else they do by one may be
+ * another where it is cut off at an end, or a quotient or minimum. Resize makes maps larger by so
+ * many times, or by what is no whole number, where lengths are sums of multiples of names. */
+bool po_piece_follows_lengths(po_piece *part, const po_node *node);
+/* As much padding for every length. */
+bool po_piece_pads_alike(const po_piece *part, const po_node *node);
+/* What follows from places alone, whatever the lengths: a condition that is the same everywhere, or
+ * a row; or positions, which only say where something lies. */
+bool po_piece_follows_places(po_piece *part, const po_node *node);
 
 #endif
