@@ -119,6 +119,10 @@ static const size_pair from_one[] = {
      " y = Conv(t, c: f32[4,6,1] random 2) {strides=[2]}",
      "m = MatMul(x, w: f32[6,6] random 1)\n t = Transpose(m) {perm=[0,2,1]}\n"
      " y = Conv(t, c: f32[4,6,1] random 2) {strides=[2]}"},
+    {"the largest of what is 0", TOKENS, "u = Sub(x, x)\n y = ReduceMax(u) {axes=[1]}",
+     "u = Sub(x, x)\n y = ReduceSum(u, o: i64[1] {1})"},
+    {"the least of what is 0", TOKENS, "u = Sub(x, x)\n y = ReduceMin(u) {axes=[1]}",
+     "u = Sub(x, x)\n y = ReduceSum(u, o: i64[1] {1})"},
     {"a mean of tokens and a bias", TOKENS,
      "m = Add(x, w: f32[6] random 1)\n y = ReduceMean(m) {axes=[1],keepdims=0}",
      "r = ReduceMean(x) {axes=[1],keepdims=0}\n y = Add(r, w: f32[6] random 1)"},

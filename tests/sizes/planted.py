@@ -83,8 +83,8 @@ OBLIGATIONS = [
     ('exponentials differ', 'residues.c', 'if (po_varying_same(&first[side], &second[side])) {', 'if (false) {'),
     ('of exponentials not one in a hundred is alike', 'varies.c', 'if (a->n_met == 0 || b->n_met == 0)', 'if (a->n_met < 1000 || b->n_met < 1000)'),
     # makeups of other nodes
-    ('integers are the same expressions', 'makeup.c', 'if (!follows_lengths(part, node) || !pads', 'if (!pads'),
-    ('padding is the same', 'makeup.c', '|| !pads_alike(part, node))', ')'),
+    ('integers are the same expressions', 'makeup.c', 'if (!po_piece_follows_lengths(part, node) || !po_piece_pads', 'if (!po_piece_pads'),
+    ('padding is the same', 'makeup.c', '|| !po_piece_pads_alike(part, node))', ')'),
     ('operands are as long', 'makeup.c', 'return po_dim_same(in->dims[at], out->dims[axis]) ? at : -2;', 'return at;'),
     ('operands are split alike', 'makeup.c',
      'if (taken && !po_makeup_same_digits(out, first, out->n_digits, f, from, to))', 'if (false)'),
@@ -144,7 +144,9 @@ OBLIGATIONS = [
     ('a -1 stands beside no 0', 'taken.c', 'if (!rest[i])', 'if (false)'),
     ('dims that are copied are there', 'taken.c', 'i = in->rank; i < p->n; i++)', 'i = in->rank; i < 0; i++)'),
     ('Reshapes copy nothing', 'taken.c', '!copies_itself(t, item', 'false && !copies_itself(t, item'),
-    ('means are of something', 'taken.c', 'need(t, (po_room){type->dims[axes[i]], 1}', 'if (false) need(t, (po_room){type->dims[axes[i]], 1}'),
+    ('means are of something', 'taken.c', 'if (node->op == PO_OP_ReduceMean || node->op', 'if (node->op'),
+    ('the largest are of something', 'taken.c', 'node->op == PO_OP_ReduceMean || node->op == PO_OP_ReduceMax ||', 'node->op == PO_OP_ReduceMean ||'),
+    ('the least are of something', 'taken.c', '|| node->op == PO_OP_ReduceMin)', ')'),
     # names
     ('lengths are apart', 'names.c', 'if (n->fixed[i] % p == 0)', 'if (false)'),
     ('lengths are large', 'names.c', 'const uint32_t most = n->n <= 2 ? 17', 'const uint32_t most = n->n <= 9 ? 6'),

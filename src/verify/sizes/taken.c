@@ -1,7 +1,7 @@
 /* Lengths that the original takes and the candidate does not: runtimes slide no window where it
  * does not fit, take nothing from an empty map, and find no length for a -1 beside a 0. Besides,
- * nothing is said where a Reshape copies a dim in the place of a length of 0, or a mean is one of
- * nothing.
+ * nothing is said where a Reshape copies a dim in the place of a length of 0, or a mean or a
+ * largest is one of nothing.
  *
  * What nodes need is a list of rooms, lengths that are at least so much. All that the candidate
  * needs must follow from what the original does. Of windows it is what ONNX Runtime refuses, with
@@ -240,14 +240,17 @@ static void copies_nothing(needing *t, const po_graph *g, const po_node *node) {
     }
 }
 
-/* Of nothing there is no mean. */
-static void means_something(needing *t, const po_graph *g, const po_node *node) {
+/* Of nothing there is no mean, and its largest is below all others: what holds of equal elements,
+ * or of their bounds, does not hold there. */
+static void reduces_something(needing *t, const po_graph *g, const po_node *node) {
     uint32_t axes[PO_MAX_RANK], n = 0;
     const po_type *type = node->n_in ? &g->values[node->in[0]].type : NULL;
-    if (node->op == PO_OP_ReduceMean)
+    if (node->op == PO_OP_ReduceMean || node->op == PO_OP_ReduceMax || node->op == PO_OP_ReduceMin)
         n = po_reduced_axes(g, node, PO_MAX_RANK, axes);
     for (uint32_t i = 0; i < n; i++)
-        need(t, (po_room){type->dims[axes[i]], 1}, SURE, "it may be the mean of nothing");
+        need(t, (po_room){type->dims[axes[i]], 1}, SURE,
+             node->op == PO_OP_ReduceMean ? "it may be the mean of nothing"
+                                          : "it may be taken of nothing");
 }
 
 /* --- both models --- */
@@ -310,7 +313,7 @@ bool po_sizes_taken(const po_sizes *s, char *why, size_t size) {
     for (uint32_t side = 0; side < 2; side++) {
         for (uint32_t i = 0; i < s->n_shown; i++) {
             const po_cone *c = &s->shown[i].side[side];
-            each(&t, side, c->n_nodes, c->nodes, means_something, why, size);
+            each(&t, side, c->n_nodes, c->nodes, reduces_something, why, size);
         }
     }
     po_arena_free(arena);
