@@ -410,24 +410,50 @@ static void test_spellings(void **state) {
 /* A window that is longer than its map is put once; padding behind the last window is nothing. What
  * moves the windows is something else. */
 static void test_windows_longer_than_maps(void **state) {
-    static const char *const a = "graph g (x: f32[1,2,12,1]) -> (y) {\n"
-                                 " y = MaxPool(x) {kernel_shape=[2,2], strides=[2,2]}\n}";
+    static const char *const ops[] = {"MaxPool", "AveragePool"};
     static const struct {
         const char *pads;
         bool same;
     } others[] = {{"0,0,1,0", true}, {"0,0,1,1", true}, {"1,0,1,0", false}, {"1,0,0,0", false}};
     (void)state;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t k = 0; k < 2 * sizeof others / sizeof *others; k++) {
+        const size_t i = k / 2;
+        po_ctx ctx;
+        char a[200], b[200];
+        po_ctx_init(&ctx);
+        snprintf(a, sizeof a,
+                 "graph g (x: f32[1,2,12,1]) -> (y) {\n"
+                 " y = %s(x) {kernel_shape=[2,2], strides=[2,2]}\n}",
+                 ops[k % 2]);
+        snprintf(b, sizeof b,
+                 "graph g (x: f32[1,2,12,1]) -> (y) {\n"
+                 " y = %s(x) {kernel_shape=[2,2], strides=[2,2], pads=[%s]}\n}",
+                 ops[k % 2], others[i].pads);
+        po_proof_report r = test_prove(&ctx, a, b, NULL);
+        if ((r.proved != 0) != others[i].same)
+            fail_msg("%s, pads %s: %s", ops[k % 2], others[i].pads, r.proved ? "proved" : r.why);
+    }
+}
+
+/* Means over what is inside: a factor may stand before or behind them. */
+static void test_means_of_short_windows(void **state) {
+    static const char *const before = "graph g (x: f32[1,2,12,1]) -> (y) {\n"
+                                      " m = Mul(x, c: f32[] {3.0})\n"
+                                      " y = AveragePool(m) {kernel_shape=[2,2], strides=[2,2]}\n}";
+    static const char *const behind[] = {"3.0", "1.5"}; /* the other: over the whole window */
+    (void)state;
+    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
         po_ctx ctx;
         char b[200];
         po_ctx_init(&ctx);
         snprintf(b, sizeof b,
                  "graph g (x: f32[1,2,12,1]) -> (y) {\n"
-                 " y = MaxPool(x) {kernel_shape=[2,2], strides=[2,2], pads=[%s]}\n}",
-                 others[i].pads);
-        po_proof_report r = test_prove(&ctx, a, b, NULL);
-        if ((r.proved != 0) != others[i].same)
-            fail_msg("pads %s: %s", others[i].pads, r.proved ? "proved" : r.why);
+                 " m = AveragePool(x) {kernel_shape=[2,1], strides=[2,2]}\n"
+                 " y = Mul(m, c: f32[] {%s})\n}",
+                 behind[i]);
+        po_proof_report r = test_prove(&ctx, before, b, NULL);
+        if ((r.proved != 0) != (i == 0))
+            fail_msg("%s: %s", behind[i], r.proved ? "proved" : r.why);
     }
 }
 
@@ -564,6 +590,7 @@ int main(void) {
         cmocka_unit_test(test_one_bit_is_seen),
         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_windows_longer_than_maps),
+        cmocka_unit_test(test_means_of_short_windows),
         cmocka_unit_test(test_open_dims),
         cmocka_unit_test(test_what_is_not_proved),
     };

@@ -151,6 +151,13 @@ bool po_sem_broadcast(po_sum *sum, po_term *term, uint32_t operand) {
     return true;
 }
 
+/* Means over what is inside, of windows that may be longer than their map: one is put there all the
+ * same (ops/window.h). */
+static bool clips(const po_node *node) {
+    return node->op == PO_OP_AveragePool && po_node_int(node, "ceil_mode", 0) == 0 &&
+           po_node_int(node, "count_include_pad", 0) == 0;
+}
+
 /* ceil_mode is the pools' own: the last window may hang over the end. */
 static bool fits(const po_sem *sem, const po_sem_window *w, int64_t in, int64_t out) {
     int64_t reach, room;
@@ -160,7 +167,7 @@ static bool fits(const po_sem *sem, const po_sem_window *w, int64_t in, int64_t 
         !po_sub_i64(room, 1, &room))
         return false;
     if (room < 0)
-        return out == 0;
+        return out == 0 || (out == 1 && in > 0 && room > -w->stride && clips(sem->node));
     if (out == room / w->stride + 1)
         return true;
     return po_node_int(sem->node, "ceil_mode", 0) && room % w->stride &&
