@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "ops/recipe/recipe.h"
 #include "ops/ref.h"
+#include "ops/rewrite.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,8 +20,8 @@ static const char *const kind_names[KINDS] = {"normal", "edges", "large", "speci
 static const double tolerances[] = {
     [PROMISE_BITS] = 0, [PROMISE_REAL] = 1e-9, [PROMISE_FORM] = 2e-5};
 
-/* And relative to the largest input: a form that adds 1 to a number loses that much of it in
- * float64, and another form has it still. */
+/* And relative to the largest input, or to the largest number of the graph: a form that adds 1 to
+ * what there is loses that much of it in float64, and another form has it still. */
 static const double lost = 0x1p-52;
 
 struct original {
@@ -293,6 +294,17 @@ static double largest_input(const original *o, inputs_kind kind) {
     return largest;
 }
 
+/* A number that is added and taken off again takes with it what float64 does not hold beside it. */
+static double largest_number(const original *o) {
+    double largest = 0;
+    for (po_value_id v = 0; v < o->graph->n_values; v++) {
+        double number;
+        if (po_scalar_constant(o->graph, v, &number) && isfinite(number))
+            largest = fmax(largest, fabs(number));
+    }
+    return largest;
+}
+
 /* Where the inputs are among the original's, by name; constants that were inputs may be gone, and
  * must be where callers could give others for them now. */
 static bool same_inputs(const po_graph *before, const po_graph *after, uint32_t *from) {
@@ -336,7 +348,8 @@ static judged judge(original *o, po_arena *scratch, const po_graph *after, rules
             return JUDGED_DIFFERENT;
         }
         any = true;
-        double least = promise == PROMISE_FORM ? lost * largest_input(o, k) : 0;
+        double least =
+            lost * fmax(largest_number(o), promise == PROMISE_FORM ? largest_input(o, k) : 0);
         for (uint32_t i = 0; i < after->n_outputs; i++) {
             const po_array *rounded = o->out[true][k] ? o->out[true][k][i] : NULL;
             int64_t at = difference(want[i], rounded, got[i], promise, least);
