@@ -56,6 +56,12 @@ static po_status read_kernel(po_ctx *ctx, const po_node *node, uint32_t n, const
     return PO_OK;
 }
 
+bool po_window_clips(const po_graph *graph, const po_node *node) {
+    return po_op_int(graph, node, "ceil_mode") == 0 &&
+           (node->op == PO_OP_MaxPool ||
+            (node->op == PO_OP_AveragePool && po_op_int(graph, node, "count_include_pad") == 0));
+}
+
 po_status po_window_read(po_ctx *ctx, const po_graph *graph, const po_node *node, uint32_t n,
                          const int64_t *kernel, po_window *w) {
     int64_t pads[2 * PO_MAX_RANK];
@@ -84,9 +90,7 @@ po_status po_window_read(po_ctx *ctx, const po_graph *graph, const po_node *node
     }
     PO_TRY(read_auto_pad(ctx, graph, node, w));
     w->ceil = po_op_int(graph, node, "ceil_mode") != 0;
-    w->clips = !w->ceil &&
-               (node->op == PO_OP_MaxPool || (node->op == PO_OP_AveragePool &&
-                                              po_op_int(graph, node, "count_include_pad") == 0));
+    w->clips = po_window_clips(graph, node);
     for (uint32_t i = 0; i < n && !w->same && !w->valid; i++) {
         w->begin[i] = pads[i];
         w->end[i] = pads[n + i];

@@ -27,6 +27,8 @@ po_status po_window_read(po_ctx *ctx, const po_graph *graph, const po_node *node
  * error: false. The kernel of a convolution is its weights'. Padding in words is numbers; false
  * where it is below zero, of a transposed convolution, or hangs on sizes that are open. */
 bool po_window_of(const po_graph *graph, const po_node *node, uint32_t n, po_window *window);
+/* Whether a pool's window that is longer than its map is put once all the same. */
+bool po_window_clips(const po_graph *graph, const po_node *node);
 /* Length of the output on an axis for an input dim; sets the pads of SAME where the dim is known.
  */
 po_dim po_window_out(po_window *window, uint32_t axis, po_dim in);

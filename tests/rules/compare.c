@@ -20,8 +20,9 @@ static const char *const kind_names[KINDS] = {"normal", "edges", "large", "speci
 static const double tolerances[] = {
     [PROMISE_BITS] = 0, [PROMISE_REAL] = 1e-9, [PROMISE_FORM] = 2e-5};
 
-/* And relative to the largest input, or to the largest number of the graph: a form that adds 1 to
- * what there is loses that much of it in float64, and another form has it still. */
+/* And relative to the largest input: a form that adds 1 to a number loses that much of it in
+ * float64, and another form has it still. So does a graph that adds numbers itself: relative to 1,
+ * whatever the promise. */
 static const double lost = 0x1p-52;
 
 struct original {
@@ -294,15 +295,16 @@ static double largest_input(const original *o, inputs_kind kind) {
     return largest;
 }
 
-/* A number that is added and taken off again takes with it what float64 does not hold beside it. */
-static double largest_number(const original *o) {
-    double largest = 0;
-    for (po_value_id v = 0; v < o->graph->n_values; v++) {
+static bool adds_numbers(const po_graph *graph) {
+    bool adds = false;
+    for (po_node_id i = 0; i < graph->n_nodes && !adds; i++) {
+        const po_node *node = &graph->nodes[i];
         double number;
-        if (po_scalar_constant(o->graph, v, &number) && isfinite(number))
-            largest = fmax(largest, fabs(number));
+        for (uint32_t k = 0; k < node->n_in; k++)
+            adds |= !node->removed && (node->op == PO_OP_Add || node->op == PO_OP_Sub) &&
+                    po_scalar_constant(graph, node->in[k], &number);
     }
-    return largest;
+    return adds;
 }
 
 /* Where the inputs are among the original's, by name; constants that were inputs may be gone, and
@@ -322,6 +324,7 @@ static bool same_inputs(const po_graph *before, const po_graph *after, uint32_t 
 
 static judged judge(original *o, po_arena *scratch, const po_graph *after, rules_promise promise,
                     const char **why) {
+    const bool numbers = adds_numbers(o->graph);
     bool round = promise == PROMISE_BITS, any = false;
     uint32_t *from = PO_NEW_N(scratch, uint32_t, after->n_inputs + 1);
     derived whole;
@@ -348,8 +351,8 @@ static judged judge(original *o, po_arena *scratch, const po_graph *after, rules
             return JUDGED_DIFFERENT;
         }
         any = true;
-        double least =
-            lost * fmax(largest_number(o), promise == PROMISE_FORM ? largest_input(o, k) : 0);
+        const double beside = promise == PROMISE_FORM ? largest_input(o, k) : 0;
+        const double least = lost * fmax(beside, numbers ? 1 : 0);
         for (uint32_t i = 0; i < after->n_outputs; i++) {
             const po_array *rounded = o->out[true][k] ? o->out[true][k][i] : NULL;
             int64_t at = difference(want[i], rounded, got[i], promise, least);

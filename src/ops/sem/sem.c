@@ -2,6 +2,7 @@
 #include "ops/sem/sem.h"
 
 #include "base/num.h"
+#include "ops/window.h"
 
 static bool fill(po_arena *arena, const po_type *type, po_sem_tensor *t) {
     if (!type)
@@ -151,13 +152,6 @@ bool po_sem_broadcast(po_sum *sum, po_term *term, uint32_t operand) {
     return true;
 }
 
-/* Means over what is inside, of windows that may be longer than their map: one is put there all the
- * same (ops/window.h). */
-static bool clips(const po_node *node) {
-    return node->op == PO_OP_AveragePool && po_node_int(node, "ceil_mode", 0) == 0 &&
-           po_node_int(node, "count_include_pad", 0) == 0;
-}
-
 /* ceil_mode is the pools' own: the last window may hang over the end. */
 static bool fits(const po_sem *sem, const po_sem_window *w, int64_t in, int64_t out) {
     int64_t reach, room;
@@ -167,7 +161,8 @@ static bool fits(const po_sem *sem, const po_sem_window *w, int64_t in, int64_t 
         !po_sub_i64(room, 1, &room))
         return false;
     if (room < 0)
-        return out == 0 || (out == 1 && in > 0 && room > -w->stride && clips(sem->node));
+        return out == 0 ||
+               (out == 1 && in > 0 && room > -w->stride && po_window_clips(sem->graph, sem->node));
     if (out == room / w->stride + 1)
         return true;
     return po_node_int(sem->node, "ceil_mode", 0) && room % w->stride &&

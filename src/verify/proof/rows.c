@@ -477,24 +477,6 @@ static uint32_t gather(const pool *p, const int64_t *at, uint32_t axis, int64_t 
     return found;
 }
 
-/* Windows of which one is longer than its map, and is put there once all the same (ops/window.h).
- */
-static bool clipped(const po_pnode *n, pool *p) {
-    po_window w;
-    if (!po_window_of(n->graph, n->node, p->n, &w) || w.same)
-        return false;
-    for (uint32_t a = 0; a < p->n; a++) {
-        if (po_window_out(&w, a, PO_DIM(p->in[a])).value != p->out[a])
-            return false;
-        p->w[a] = (po_sem_window){.kernel = w.kernel[a],
-                                  .stride = w.stride[a],
-                                  .dilation = w.dilation[a],
-                                  .before = w.begin[a],
-                                  .after = w.end[a]};
-    }
-    return true;
-}
-
 po_status po_pn_window(po_pnode *n) {
     po_ptensor *in = po_pn_in(n, 0);
     if (n->node->op != PO_OP_MaxPool || !in || !po_pt_mod(in) || in->rank < 3 ||
@@ -503,7 +485,7 @@ po_status po_pn_window(po_pnode *n) {
     po_ptensor *out = po_pn_out(n, 0);
     pool p = {.n = in->rank - 2, .in = in->dims + 2, .out = out->dims + 2};
     po_sem sem = {.ctx = n->run->ctx, .arena = n->arena, .graph = n->graph, .node = n->node};
-    if (!po_sem_windows(&sem, p.n, NULL, p.in, p.out, p.w) && !clipped(n, &p))
+    if (!po_sem_windows(&sem, p.n, NULL, p.in, p.out, p.w))
         return PO_UNSUPPORTED;
     int64_t size = 1, plane_in = 1, plane_out = 1;
     for (uint32_t a = 0; a < p.n; a++) {
