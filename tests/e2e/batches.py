@@ -90,17 +90,17 @@ def case_several_at_once(bed):
              ('GlobalAveragePool', ['s'], 'y', {})]
     weights = {'k': w(16, 3, 3, 3), 'c': w(16), 'l': w(16, 16, 3, 3), 'd': w(160, 16, 3, 3), 'g': w(160, 160, 3, 3)}
     batches = (1, 2, 3, 5, 8, 9, 17, 0, 24, 1)
-    maps = {'d': weights['d'], 'g': weights['g']}
-    for nodes, given, held, dims, sizes in (
-            (large + small, 'x', weights, [3, 'H', 'W'], ((64, 64), (49, 77), (9, 13))),
-            (large + small, 'x', weights, [3, 64, 65], ((64, 65),)),
-            (small, 'p', maps, [16, 'H', 'W'], ((32, 33), (20, 45), (3, 5)))):
-        model = open_graph(nodes, {given: ['N', *dims]}, {'y': ['N', 160, 1, 1]}, held)
+    deep = [('Conv', ['p', 'q'], 'h', {'pads': [1] * 4, 'strides': [8, 8]}), *small[3:]]
+    for nodes, given, held, dims, made, sizes in (
+            (large + small, 'x', weights, [3, 'H', 'W'], 160, ((64, 64), (49, 77), (9, 13))),
+            (large + small, 'x', weights, [3, 64, 65], 160, ((64, 65),)),
+            (deep, 'p', {'q': w(640, 16, 3, 3)}, [16, 'H', 'W'], 640, ((32, 33), (20, 45), (3, 5)))):
+        model = open_graph(nodes, {given: ['N', *dims]}, {'y': ['N', made, 1, 1]}, held)
         feeds = [{given: r.standard_normal((n, dims[0], *size)).astype('f')} for size in sizes for n in batches]
-        at = f'{given}:1,{dims[0]},64,64' if nodes != small else 'p:1,16,32,32'
+        at = f'{given}:1,{dims[0]},64,64' if nodes != deep else 'p:1,16,32,32'
         open_kernels(bed, model, feeds, *(['--sizes', at] if 'H' in dims else []))
         source = bed.read('k', 'petopt_kernels.c').decode()
-        expect('_rest_avx512' in source and ('_head_avx512' in source) == (nodes != small), f'{dims}: other parts')
+        expect('_rest_avx512' in source and ('_head_avx512' in source) == (nodes != deep), f'{dims}: other parts')
         least = int(re.findall(r' >= ([2-9])\b', source)[0])
         expect(least <= 3, f'from {least} samples on')
     # without weights to speak of nothing is gained by that

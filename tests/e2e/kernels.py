@@ -6,6 +6,7 @@
 import concurrent.futures
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -346,6 +347,22 @@ def case_open_maps(bed):
             expect(False, 'an odd height')
         except Exception as e: # pylint: disable=broad-except
             expect(says in str(e) or library is None, str(e))
+
+
+def case_open_wide(bed):
+    """Where maps are larger than those at hand another program runs, which keeps less at a time."""
+    r = np.random.default_rng(41)
+    w = filters(r)
+    model = open_graph(
+        [('Conv', ['x', 'k', 'c'], 'a', {'pads': [1] * 4}), ('Relu', ['a'], 'b', {}),
+         ('Conv', ['b', 'l'], 'm', {'pads': [1] * 4}), ('Add', ['m', 'x'], 'n', {}), ('Relu', ['n'], 'y', {})],
+        {'x': [1, 64, 28, 'W']}, {'y': [1, 64, 28, 'W']}, {'k': w(64, 64, 3, 3), 'c': w(64), 'l': w(64, 64, 3, 3)})
+    feeds = [{'x': r.standard_normal((1, 64, 28, n)).astype('f')} for n in (28, 200, 1, 63, 401, 78, 79, 90)]
+    open_kernels(bed, model, feeds, '--sizes', 'x:1,64,28,28')
+    source = ''.join(bed.read('k', f).decode() for f in os.listdir(bed.path('k')) if f.endswith('_avx512.c'))
+    expect('_wide(' in source, 'there is no program for large maps')
+    least = {int(n) for n in re.findall(r' >= (\d{4,})l', source)}
+    expect(len(least) == 1 and 64 * 28 * 28 < min(least) < 64 * 28 * 200, f'it runs from {least} elements on')
 
 
 def case_open_line(bed):

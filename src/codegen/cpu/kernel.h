@@ -18,15 +18,22 @@ extern const po_isa po_isas[PO_ISAS];
  * ulp), and the types of the call below. */
 void po_codegen_prelude(const po_isa *isa, po_text *out);
 
-/* Another program for small sizes, with the inputs, outputs and names of the first: it runs where
- * `measure` is at most `most`. */
-typedef struct po_kernel_small {
+/* Another program for some sizes, with the inputs, outputs and names of the first: it runs where
+ * `measure` is from `least` to `most`. The ranges of those of a kernel have nothing in common. */
+typedef struct po_kernel_other {
+    const char *name; /* what its functions are called by */
     const po_mu_open *open;
     const uint32_t *weight; /* by WEIGHT number of its muGraph: that of the call */
     uint32_t n_weights;
     po_dim measure;
-    int64_t most;
-} po_kernel_small;
+    int64_t least, most;
+    bool brief; /* printed in few lines: it has little to do */
+} po_kernel_other;
+enum { PO_KERNEL_OTHERS = 2 };
+typedef struct po_kernel_others {
+    po_kernel_other program[PO_KERNEL_OTHERS];
+    uint32_t n;
+} po_kernel_others;
 
 /* What of a file of several programs was printed: functions of one serve the next as well. Starts
  * with its arena alone, which outlives the last of them. */
@@ -37,7 +44,7 @@ typedef struct po_codegen_file {
     uint32_t n, cap;
 } po_codegen_file;
 
-/* Prints, with `small` NULL or not,
+/* Prints, with others or not (NULL: none),
  *
  *     const size_t SYMBOL_sizes;            numbers in z
  *     void SYMBOL_measure(const long *given, long *z);
@@ -63,7 +70,7 @@ typedef struct po_codegen_file {
  * programs of `file` (NULL: it has this one alone). The GRID loops of a step are dealt out to the
  * parts in order; parts do not change the bits of the result. The muGraph stands above the function
  * as a comment. PO_UNSUPPORTED where a statement has no printer. */
-po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_kernel_small *small,
+po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_kernel_others *others,
                             const po_isa *isa, const char *symbol, po_codegen_file *file,
                             po_text *out);
 

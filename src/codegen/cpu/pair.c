@@ -1,5 +1,5 @@
-/* A kernel's file: one program, or two between which the sizes of what a call is given decide. Both
- * have the numbers that hang on sizes in one array, and functions that are the same once. */
+/* A kernel's file: one program, or several between which the sizes of what a call is given decide.
+ * They have the numbers that hang on sizes in one array, and functions that are the same once. */
 #include "codegen/cpu/printer.h"
 
 static cg cg_for(po_ctx *ctx, po_codegen_file *file, const po_mu_open *open, const po_isa *isa) {
@@ -22,61 +22,86 @@ static po_status program(cg *g, const char *symbol, po_text *out) {
     return cg_program(g);
 }
 
-/* The second program goes on with the first one's numbers. */
-static cg after(const cg *first, const po_kernel_small *small) {
-    cg g = cg_for(first->ctx, first->shared, small->open, first->isa);
-    g.weight = small->weight;
-    g.brief = true;
-    g.size = first->size;
-    g.size_key = first->size_key;
-    g.n_sizes = first->n_sizes;
-    g.cap_sizes = first->cap_sizes;
-    g.cap_keys = first->cap_keys;
+/* The next program goes on with the numbers of those before. */
+static cg after(const cg *last, const po_kernel_other *other) {
+    cg g = cg_for(last->ctx, last->shared, other->open, last->isa);
+    g.weight = other->weight;
+    g.brief = other->brief;
+    g.size = last->size;
+    g.size_key = last->size_key;
+    g.n_sizes = last->n_sizes;
+    g.cap_sizes = last->cap_sizes;
+    g.cap_keys = last->cap_keys;
     return g;
 }
 
-static const char *either(cg *g, const char *is_small, const char *small, const char *large) {
-    return po_arena_printf(g->arena, "%s ? %s : %s", is_small, small, large);
+/* Whether another program runs, as C. */
+static const char *runs(cg *g, const po_kernel_other *other) {
+    po_text text, measure;
+    po_text_init(&text, g->arena);
+    po_text_init(&measure, g->arena);
+    po_codegen_length(other->measure, &measure);
+    if (other->least > 1)
+        po_text_printf(&text, "%s >= %lldl", measure.data, (long long)other->least);
+    if (other->most < INT64_MAX)
+        po_text_printf(&text, "%s%s <= %lldl", text.size ? " && " : "", measure.data,
+                       (long long)other->most);
+    return cg_keep(g, text.size ? text.data : "1");
 }
 
-static po_status two(cg *large, const po_kernel_small *small, const char *symbol, po_text *out) {
-    po_arena *arena = large->arena;
-    PO_TRY(program(large, po_arena_printf(arena, "%s_large", symbol), out));
-    const char *totals[CG_FIRST_SIZE];
-    memcpy(totals, large->size, sizeof totals);
-    cg g = after(large, small);
-    PO_TRY(program(&g, po_arena_printf(arena, "%s_small", symbol), out));
-    po_text measure;
-    po_text_init(&measure, arena);
-    po_codegen_length(small->measure, &measure);
-    const char *is_small =
-        cg_keep(&g, po_arena_printf(arena, "%s <= %lldl", measure.data, (long long)small->most));
+/* What is there for the program that runs: of the first, then of the others. */
+static const char *that_of(const cg *g, uint32_t n, const char *const *run,
+                           const char *const *each) {
+    const char *text = each[0];
+    for (uint32_t k = n; k-- > 0;)
+        text = po_arena_printf(g->arena, "%s ? %s : %s", run[k], each[k + 1], text);
+    return text;
+}
+
+static po_status several(cg *first, const po_kernel_others *others, const char *symbol,
+                         po_text *out) {
+    enum { PROGRAMS = 1 + PO_KERNEL_OTHERS };
+    const uint32_t n = others->n;
+    const char *totals[CG_FIRST_SIZE][PROGRAMS], *names[PROGRAMS], *starts[PROGRAMS],
+        *run[PO_KERNEL_OTHERS];
+    cg g = *first;
+    for (uint32_t k = 0; k <= n; k++) {
+        g = k ? after(&g, &others->program[k - 1]) : g;
+        names[k] =
+            po_arena_printf(g.arena, "%s_%s", symbol, k ? others->program[k - 1].name : "usual");
+        starts[k] = po_arena_printf(g.arena, "%s_start", names[k]);
+        PO_TRY(program(&g, names[k], out));
+        for (uint32_t i = 0; i < CG_FIRST_SIZE; i++)
+            totals[i][k] = g.size[i];
+    }
+    for (uint32_t k = 0; k < n; k++)
+        run[k] = runs(&g, &others->program[k]);
     for (uint32_t i = 0; i < CG_FIRST_SIZE; i++)
-        g.size[i] = either(&g, is_small, g.size[i], totals[i]);
+        g.size[i] = that_of(&g, n, run, totals[i]);
     po_text_printf(out,
                    "\nvoid %s_start(float *device, const long *z);\n"
                    "void %s_start(float *device, const long *z) {\n"
-                   "    (%s ? %s_small_start : %s_large_start)(device, z);\n}\n",
-                   symbol, symbol, is_small, symbol, symbol);
-    po_text_printf(
-        out,
-        "\nvoid %s(%s);\nvoid %s(%s) {\n"
-        "    (%s ? %s_small : %s_large)(in, weight, out, device, scratch, z, pool);\n}\n",
-        symbol, cg_parameters, symbol, cg_parameters, is_small, symbol, symbol);
+                   "    (%s)(device, z);\n}\n",
+                   symbol, symbol, that_of(&g, n, run, starts));
+    po_text_printf(out,
+                   "\nvoid %s(%s);\nvoid %s(%s) {\n"
+                   "    (%s)(in, weight, out, device, scratch, z, pool);\n}\n",
+                   symbol, cg_parameters, symbol, cg_parameters, that_of(&g, n, run, names));
     g.symbol = symbol;
     cg_sizes_function(&g);
     return PO_OK;
 }
 
-po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_kernel_small *small,
+po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_kernel_others *others,
                             const po_isa *isa, const char *symbol, po_codegen_file *file,
                             po_text *out) {
     po_codegen_file own = {.arena = file ? NULL : po_arena_create(ctx)};
     po_codegen_file *all = file ? file : &own;
     all->first = all->first ? all->first : symbol;
     cg g = cg_for(ctx, all, open, isa);
-    po_status status = small ? two(&g, small, symbol, out) : program(&g, symbol, out);
-    if (status == PO_OK && !small)
+    const bool one = !others || others->n == 0;
+    po_status status = one ? program(&g, symbol, out) : several(&g, others, symbol, out);
+    if (status == PO_OK && one)
         cg_sizes_function(&g);
     if (!file)
         po_arena_free(own.arena);

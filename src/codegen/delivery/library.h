@@ -93,7 +93,7 @@ typedef struct po_kernel {
 /* What a kernel is printed from. */
 typedef struct po_kernel_print_spec {
     const po_mu_open *mu[PO_ISAS];
-    const po_kernel_small *small;     /* NULL: the one program is for all sizes */
+    const po_kernel_others *others;   /* NULL: the one program is for all sizes */
     const po_kernel_batched *batched; /* NULL: there is none */
     const po_kernel_ports *ports;     /* the model's own; NULL: those of the tensors */
     const int64_t *weights; /* elements of all that its programs read; NULL: those that mu reads */

@@ -50,13 +50,13 @@ static const char *kernel_name(po_arena *arena, const po_kernel_print_spec *spec
         po_hash one = mu[i] ? po_mu_hash(mu[i]->mu) : (po_hash){0};
         hash = po_hash_u64(po_hash_u64(hash, one.lo), one.hi);
     }
-    if (spec->small) {
-        const po_kernel_small *small = spec->small;
-        po_hash one = po_mu_hash(small->open->mu);
+    for (uint32_t k = 0; spec->others && k < spec->others->n; k++) {
+        const po_kernel_other *other = &spec->others->program[k];
+        po_hash one = po_mu_hash(other->open->mu);
         hash = po_hash_u64(po_hash_u64(hash, one.lo), one.hi);
-        hash = po_hash_u64(hash, (uint64_t)small->most);
-        for (uint32_t i = 0; i < small->n_weights; i++)
-            hash = po_hash_u64(hash, small->weight[i]);
+        hash = po_hash_u64(po_hash_u64(hash, (uint64_t)other->least), (uint64_t)other->most);
+        for (uint32_t i = 0; i < other->n_weights; i++)
+            hash = po_hash_u64(hash, other->weight[i]);
     }
     if (spec->batched)
         hash = hash_part(hash_part(hash, &spec->batched->head), &spec->batched->rest);
@@ -130,7 +130,7 @@ static po_status print_code(po_ctx *ctx, po_arena *arena, const po_kernel_print_
     po_codegen_prelude(&po_isas[isa], &text);
     const char *symbol = po_arena_printf(arena, "%s_%s", region->name, po_isas[isa].name);
     po_status status =
-        po_codegen_kernel(ctx, spec->mu[isa], spec->small, &po_isas[isa], symbol, &file, &text);
+        po_codegen_kernel(ctx, spec->mu[isa], spec->others, &po_isas[isa], symbol, &file, &text);
     for (int rest = 0; rest < 2 && spec->batched && status == PO_OK; rest++) {
         const po_kernel_part *part = rest ? &spec->batched->rest : &spec->batched->head;
         symbol = po_arena_printf(arena, "%s_%s", part_name(arena, region, rest), po_isas[isa].name);

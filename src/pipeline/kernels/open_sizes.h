@@ -63,10 +63,10 @@ po_status po_open_regions_that_fit(const po_run *run, po_arena *arena, const po_
                                    const int8_t *axis, const po_open_sizes *sizes,
                                    po_regions *regions);
 
-/* small.c: the region's program for small sizes, and up to which it runs; *small NULL: it has none,
- * or that would never run. */
-po_status po_kernel_small_of(const po_run *run, po_arena *arena, const po_open_sizes *sizes,
-                             const po_plan *plan, const po_mu_open *program,
-                             const po_kernel_ports *ports, const po_kernel_small **small);
+/* others.c: the region's programs for small and for wide sizes, and for which they run. Those that
+ * would never run leave the plan. */
+po_status po_kernel_others_of(const po_run *run, po_arena *arena, const po_open_sizes *sizes,
+                              po_plan *plan, const po_mu_open *program,
+                              const po_kernel_ports *ports, po_kernel_others *others);
 
 #endif

@@ -69,13 +69,15 @@ static po_status print(const po_run *run, const po_kernel_variant *form, uint32_
                        po_kernel *kernel) {
     const po_plan *plan = &form->plans[region];
     po_kernel_print_spec spec = {.ports = &form->ports[region],
-                                 .small = form->small[region],
+                                 .others = &form->others[region],
                                  .batched = form->batched[region]};
     PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, PO_KERNEL_SHARED));
     for (uint32_t i = 0; i < PO_ISAS; i++)
         spec.mu[i] = form->programs[region];
-    if (spec.small)
+    if (plan->small)
         PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->small->mu, PO_KERNEL_SHARED));
+    if (plan->wide)
+        PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->wide->mu, PO_KERNEL_SHARED));
     int64_t *weights = PO_NEW_N(run->arena, int64_t, plan->n_packed + 1);
     for (uint32_t k = 0; k < plan->n_packed; k++)
         weights[spec.n_weights++] = elements(&plan->packed[k].packing);
@@ -292,8 +294,8 @@ static void print_programs(const making *m) {
     for (uint32_t i = 0; i < m->form.regions.n; i++)
         if (!m->why[i]) {
             po_dump_program(&text, i, m->form.plans[i].mu);
-            if (m->form.small[i])
-                po_dump_program(&text, i, m->form.small[i]->open->mu);
+            for (uint32_t k = 0; k < m->form.others[i].n; k++)
+                po_dump_program(&text, i, m->form.others[i].program[k].open->mu);
             if (m->form.batched[i])
                 print_batched(&text, i, m->form.batched[i]);
         }

@@ -180,11 +180,8 @@ static po_status open_region(const po_run *run, po_arena *arena, po_kernel_varia
         return PO_OK;
     PO_TRY(po_open_sizes_region(run, arena, p->sizes, r, p->plans[i].mu, p->plans[i].lowered.mu,
                                 &p->programs[i], &p->ports[i]));
-    PO_TRY(po_kernel_small_of(run, arena, p->sizes, &p->plans[i], p->programs[i], &p->ports[i],
-                              &p->small[i]));
-    if (p->plans[i].small && !p->small[i])
-        p->plans[i].n_packed = p->plans[i].small->first;
-    return PO_OK;
+    return po_kernel_others_of(run, arena, p->sizes, &p->plans[i], p->programs[i], &p->ports[i],
+                               &p->others[i]);
 }
 
 /* What cannot be opened has failed. */
@@ -192,7 +189,7 @@ static po_status open_all(const po_run *run, po_arena *arena, po_open_sizes *siz
                           po_kernel_variant *p) {
     p->programs = PO_NEW_N(arena, const po_mu_open *, p->regions.n + 1);
     p->ports = PO_NEW_N(arena, po_kernel_ports, p->regions.n + 1);
-    p->small = PO_NEW_N(arena, const po_kernel_small *, p->regions.n + 1);
+    p->others = PO_NEW_N(arena, po_kernel_others, p->regions.n + 1);
     p->batched = PO_NEW_N(arena, const po_kernel_batched *, p->regions.n + 1);
     po_status status = sizes ? po_open_sizes_larger(run, sizes) : PO_OK;
     for (uint32_t i = 0; i < p->regions.n && status == PO_OK; i++) {

@@ -21,7 +21,7 @@ typedef struct po_kernel_variant {
     po_plan *plans;
     const po_mu_open **programs;       /* by region; NULL where the plan has `failed` */
     po_kernel_ports *ports;            /* likewise */
-    const po_kernel_small **small;     /* by region: what runs where it is small; NULL: the same */
+    po_kernel_others *others;          /* by region: what runs at some sizes */
     const po_kernel_batched **batched; /* by region: several samples at once; NULL: one by one */
     uint32_t outside;                  /* nodes without a kernel */
     uint32_t unread;                   /* steps that time was not enough to read */

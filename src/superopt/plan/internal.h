@@ -1,4 +1,5 @@
-/* What the parts of planning share (plan.c, readings.c, small.c, row_fusion_choice.c). */
+/* What the parts of planning share (plan.c, readings.c, small.c, wide.c,
+ * beside.c, row_fusion_choice.c). */
 #ifndef PO_SUPEROPT_PLAN_PRIVATE_H
 #define PO_SUPEROPT_PLAN_PRIVATE_H
 
@@ -51,8 +52,8 @@ uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_s
 po_status po_plan_is_open(const planning *p, po_arena *scratch, po_mu *mu,
                           const po_standalone_step *lone, const char *name, bool *is,
                           po_hash *wide);
-/* Reads or times what is not known yet of the bands' forms. */
-po_status po_plan_measure_row_fusions(planning *p);
+/* Reads or times what is not known yet of the forms that are wanted. */
+po_status po_plan_read(planning *p, bool *wanted);
 
 /* readings.c: the cache's key of a form's reading, as the code of `isa`. */
 po_hash po_plan_reading_key(const planning *p, uint32_t form, uint32_t isa);
@@ -66,6 +67,16 @@ double po_plan_scaled(const planning *p, uint32_t form, const po_scheduler *how)
 
 /* Adds the program for small sizes to a plan that was built, where it is another. small.c */
 void po_plan_add_small(planning *p, uint32_t plan);
+/* The weights of another program of the plan, and the program with them: `mu` reads n that are
+ * packed so, which the plan then has as well. small.c */
+po_plan_other *po_plan_other_of(planning *p, uint32_t plan, po_mu *mu, const po_packed *packed,
+                                uint32_t n);
+/* The same for wide ones, by readings there or by estimate. wide.c */
+po_status po_plan_add_wide(planning *p, uint32_t plan, bool measured);
+
+/* Reads the steps of a plan that was built once more, with those of the plan beside it, where both
+ * are steps by themselves and there is time. beside.c */
+po_status po_plan_read_beside(planning *p, uint32_t plan);
 
 /* Of a step's choices those that read weights as the plan that this one is to be like; all where
  * there are none. small.c */

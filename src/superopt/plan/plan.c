@@ -185,13 +185,10 @@ static po_status read_round(planning *p, uint32_t round, const double *parts, ui
     return read_forms(p, wanted, weights_of(p, parts), isa);
 }
 
-po_status po_plan_measure_row_fusions(planning *p) {
+po_status po_plan_read(planning *p, bool *wanted) {
     uint32_t isa = po_isa_of_machine();
-    bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms);
-    for (uint32_t i = 0; i < p->n_bands; i++) {
-        uint32_t form = p->bands[i].form;
-        wanted[form] = p->seconds[form] == 0 && !po_plan_recall(p, form, isa, &p->seconds[form]);
-    }
+    for (uint32_t i = 0; i < p->n_forms; i++)
+        wanted[i] = wanted[i] && p->seconds[i] == 0 && !po_plan_recall(p, i, isa, &p->seconds[i]);
     PO_TRY(read_forms(p, wanted, NULL, isa));
     po_plan_remember(p, isa);
     return PO_OK;
@@ -285,6 +282,7 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
     po_schedule_start(&s, arena, to->lowered.mu, false);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const step *st = &p->steps[i];
+        po_standalone_step lone;
         if (st->plan != plan)
             continue;
         if (st->band != PO_NONE) {
@@ -294,6 +292,9 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
             for (uint32_t k = 0; k < b->b.n; k++)
                 row.flops += flops_of(p->scratch, to->lowered.mu, b->b.node[k]);
             row.made = made_by(&to->lowered, b->b.node[b->b.n - 1]);
+            row.alone = measured ? po_plan_standalone_row_fusion(arena, &b->b, &lone) : NULL;
+            row.spread = p->forms[b->form].spread;
+            row.estimated = po_plan_estimated_small(p->forms[b->form].mu);
             PO_PUSH(arena, rows, to->n_steps, cap, row);
             i += b->b.n - 1;
             continue;
@@ -303,13 +304,17 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
         po_text text;
         po_text_init(&text, arena);
         choice->how->tell(choice, &text);
-        po_plan_step row = {.name = to->lowered.mu->nodes[st->node].name,
-                            .schedule = text.data,
-                            .flops = flops_of(p->scratch, to->lowered.mu, st->node),
-                            .bytes = po_plan_traffic(p->scratch, to->lowered.mu, st->node),
-                            .seconds = measured ? p->seconds[st->form[st->best]] : 0,
-                            .magnifies = po_choice_magnifies(choice),
-                            .made = made_by(&to->lowered, st->node)};
+        po_plan_step row = {
+            .name = to->lowered.mu->nodes[st->node].name,
+            .schedule = text.data,
+            .flops = flops_of(p->scratch, to->lowered.mu, st->node),
+            .bytes = po_plan_traffic(p->scratch, to->lowered.mu, st->node),
+            .seconds = measured ? p->seconds[st->form[st->best]] : 0,
+            .estimated = po_plan_estimated_small(p->forms[st->form[st->best]].mu),
+            .magnifies = po_choice_magnifies(choice),
+            .made = made_by(&to->lowered, st->node),
+            .alone = measured ? po_plan_standalone(arena, to->lowered.mu, st->node, choice, &lone)
+                              : NULL};
         for (uint32_t k = 0; k < st->n && measured; k++)
             row.tried += p->seconds[st->form[k]] > 0;
         PO_PUSH(arena, rows, to->n_steps, cap, row);
@@ -448,10 +453,15 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         if (plans[i].lowered.mu) {
             if (!plans[i].failed)
                 PO_TRY(build_checked(&p, i, measured));
+            if (!plans[i].failed && options->beside && measured && !p.cut)
+                PO_TRY(po_plan_read_beside(&p, i));
             if (options->like)
                 continue;
-            if (!plans[i].failed && options->open)
+            if (!plans[i].failed && options->open) {
                 po_plan_add_small(&p, i);
+                if (!p.cut)
+                    PO_TRY(po_plan_add_wide(&p, i, measured));
+            }
             if (!p.cut)
                 PO_TRY(search_region(&p, &plans[i]));
         }

@@ -12,23 +12,28 @@
 /* A step as it is worked, for people. */
 typedef struct po_plan_step {
     const char *name, *schedule;
-    double flops;     /* of the naive step, multiply-adds as 2 */
-    double bytes;     /* from and to memory (po_plan_traffic) */
-    double seconds;   /* on one thread, alone; 0: not measured */
-    uint32_t tried;   /* choices that were timed */
-    double magnifies; /* what it makes of rounding (po_choice_magnifies) */
-    po_value_id made; /* the value that it writes; PO_NONE: none of the model's */
+    double flops;       /* of the naive step, multiply-adds as 2 */
+    double bytes;       /* from and to memory (po_plan_traffic) */
+    double seconds;     /* on one thread, alone; 0: not measured */
+    double estimated;   /* likewise, by estimate: weights come from memory */
+    uint32_t tried;     /* choices that were timed */
+    double magnifies;   /* what it makes of rounding (po_choice_magnifies) */
+    po_value_id made;   /* the value that it writes; PO_NONE: none of the model's */
+    const po_mu *alone; /* as it was timed; NULL: it was not, or is no step by itself */
+    int64_t spread;     /* as of po_timed_kernel, then */
 } po_plan_step;
 
-/* The same region where it is small: what makes more of its weights first (Winograd's transforms)
- * pays for maps of many places alone. */
-typedef struct po_plan_small {
+/* Another program of a region. Where it is small: what makes more of its weights first (Winograd's
+ * transforms) pays for maps of many places alone. Where it is wide: what steps keep for themselves
+ * leaves the cache where maps are large. */
+typedef struct po_plan_other {
     po_mu *mu;
     const uint32_t *weight; /* by WEIGHT number of mu: that in po_plan.packed */
     uint32_t n_weights;
-    uint32_t first; /* weights of po_plan.packed that the other program has not, from here on */
-    double scale;   /* of its estimates: they then compare with the other's as readings do */
-} po_plan_small;
+    uint32_t first; /* weights of po_plan.packed that the programs before have not, from here on */
+    double scale;   /* small: of its estimates; they then compare with the first's as readings do */
+    double from;    /* wide: times the size at hand from which on it takes less */
+} po_plan_other;
 
 /* What a program is estimated to take, with nothing read. */
 double po_plan_estimated(const po_mu *mu);
@@ -40,9 +45,9 @@ typedef struct po_plan {
     const po_region *region;
     po_lowered lowered;      /* the naive muGraph */
     po_mu *mu;               /* scheduled */
-    const po_packed *packed; /* by WEIGHT number of mu; then what `small` reads besides */
+    const po_packed *packed; /* by WEIGHT number of mu; then what `small` and `wide` read besides */
     uint32_t n_packed;
-    const po_plan_small *small; /* NULL: there is none, or one size is all */
+    const po_plan_other *small, *wide; /* NULL: there is none, or one size is all */
     const po_plan_step *steps;
     uint32_t n_steps;
     const char *failed; /* why there is no muGraph; NULL: there is one */
@@ -68,6 +73,8 @@ typedef struct po_plan_options {
                                   the sizes at hand are all */
     const po_plan *like; /* by region: plans of the same nodes at other sizes, whose weights are
                             read as they are there; NULL: none, and plans are searched further */
+    po_plan *beside;     /* by region: plans of the same work, with which these are compared: the
+                            steps of both get the seconds of one more reading; NULL: none */
     bool measure;        /* else by estimate */
     const char *cc;      /* as for po_cc_library */
     po_cache *cache;     /* of readings; may be NULL */

@@ -95,9 +95,6 @@ static bool remember_one(const planning *p, uint32_t form, uint32_t isa) {
 
 void po_plan_remember(planning *p, uint32_t isa) {
     po_plan_readings *r = p->options->readings;
-    for (uint32_t i = 0; r && i < p->n_bands; i++)
-        if (p->seconds[p->bands[i].form] != 0)
-            remember_one(p, p->bands[i].form, isa);
     for (uint32_t i = 0; r && i < p->n_steps; i++)
         for (uint32_t k = 0; k < p->steps[i].n; k++) {
             const uint32_t form = p->steps[i].form[k];
@@ -111,6 +108,10 @@ void po_plan_remember(planning *p, uint32_t isa) {
             r->kinds[kind].read += seconds;
             r->kinds[kind].guessed += po_plan_estimated(p->forms[form].mu);
         }
+    /* Bands, and steps at another size. */
+    for (uint32_t i = 0; r && i < p->n_forms; i++)
+        if (p->seconds[i] != 0)
+            remember_one(p, i, isa);
 }
 
 double po_plan_scaled(const planning *p, uint32_t form, const po_scheduler *how) {

@@ -238,7 +238,10 @@ static void choose(planning *p) {
 po_status po_plan_row_fusions(planning *p) {
     if (p->n_bands == 0)
         return PO_OK;
-    PO_TRY(po_plan_measure_row_fusions(p));
+    bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms + 1);
+    for (uint32_t i = 0; i < p->n_bands; i++)
+        wanted[p->bands[i].form] = true;
+    PO_TRY(po_plan_read(p, wanted));
     choose(p);
     for (uint32_t i = 0; i < p->n_bands; i++) {
         const band *b = &p->bands[i];

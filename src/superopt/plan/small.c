@@ -71,6 +71,20 @@ static uint32_t place_of(po_packed *packed, uint32_t *n, const po_packed *one) {
     return (*n)++;
 }
 
+po_plan_other *po_plan_other_of(planning *p, uint32_t plan, po_mu *mu, const po_packed *own,
+                                uint32_t n) {
+    po_plan *to = &p->plans[plan];
+    po_plan_other *other = PO_NEW(p->arena, po_plan_other);
+    uint32_t *weight = PO_NEW_N(p->arena, uint32_t, n + 1);
+    po_packed *packed = PO_NEW_N(p->arena, po_packed, to->n_packed + n + 1);
+    memcpy(packed, to->packed, to->n_packed * sizeof *packed);
+    *other = (po_plan_other){.mu = mu, .weight = weight, .n_weights = n, .first = to->n_packed};
+    for (uint32_t i = 0; i < n; i++)
+        weight[i] = place_of(packed, &to->n_packed, &own[i]);
+    to->packed = packed;
+    return other;
+}
+
 void po_plan_add_small(planning *p, uint32_t plan) {
     po_plan *to = &p->plans[plan];
     double as_it_is = 0, plainly = 0;
@@ -91,17 +105,9 @@ void po_plan_add_small(planning *p, uint32_t plan) {
     if (!other)
         return;
     po_schedule_finish(&s);
-    po_plan_small *small = PO_NEW(p->arena, po_plan_small);
-    uint32_t *weight = PO_NEW_N(p->arena, uint32_t, s.n_packed + 1);
-    po_packed *packed = PO_NEW_N(p->arena, po_packed, to->n_packed + s.n_packed + 1);
-    memcpy(packed, to->packed, to->n_packed * sizeof *packed);
-    const uint32_t first = to->n_packed;
-    for (uint32_t i = 0; i < s.n_packed; i++)
-        weight[i] = place_of(packed, &to->n_packed, &s.packed[i]);
-    to->packed = packed;
-    *small = (po_plan_small){s.mu, weight, s.n_packed, first,
-                             plainly / po_plan_estimated_small(s.mu) /
-                                 (as_it_is / po_plan_estimated_small(to->mu))};
+    po_plan_other *small = po_plan_other_of(p, plan, s.mu, s.packed, s.n_packed);
+    small->scale =
+        plainly / po_plan_estimated_small(s.mu) / (as_it_is / po_plan_estimated_small(to->mu));
     to->small = small;
 }
 

@@ -81,7 +81,7 @@ static void take(po_arena *arena, po_plan *plan, const po_found *f, bool exact, 
                           .tried = tried,
                           .magnifies = exact ? 1 : found_magnifies};
     plan->mu = f->mu;
-    plan->small = NULL;
+    plan->small = plan->wide = NULL;
     plan->packed = f->packed;
     plan->n_packed = f->n_packed;
     plan->steps = row;
