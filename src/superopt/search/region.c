@@ -78,8 +78,10 @@ static void take(po_arena *arena, po_plan *plan, const po_found *f, bool exact, 
                           .flops = flops,
                           .bytes = po_plan_traffic(arena, plan->lowered.mu, PO_NONE),
                           .seconds = f->seconds,
+                          .estimated = po_plan_estimated_small(f->mu),
                           .tried = tried,
-                          .magnifies = exact ? 1 : found_magnifies};
+                          .magnifies = exact ? 1 : found_magnifies,
+                          .made = PO_NONE};
     plan->mu = f->mu;
     plan->small = plan->wide = NULL;
     plan->packed = f->packed;
