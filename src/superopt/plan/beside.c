@@ -3,14 +3,6 @@
  * or faster a minute later. */
 #include "superopt/plan/internal.h"
 
-/* Its form, known apart from the first reading by a byte more of memory. */
-static uint32_t once_more(planning *p, const po_plan_step *s) {
-    const po_standalone_step none = {0};
-    const uint32_t form = po_plan_add_variant(p, s->alone, &none, s->spread + 1);
-    p->forms[form].check = NULL;
-    return form;
-}
-
 /* The plan's steps as they were read now; NULL: not all were. */
 static const po_plan_step *read_again(const planning *p, const po_plan *plan,
                                       const uint32_t *forms) {
@@ -37,9 +29,11 @@ po_status po_plan_read_beside(planning *p, uint32_t plan) {
         for (uint32_t k = 0; k < BOTH; k++) {
             if (i >= both[k]->n_steps)
                 continue;
-            if (!both[k]->steps[i].alone)
+            const po_plan_step *s = &both[k]->steps[i];
+            if (!s->alone)
                 return PO_OK;
-            forms[k][i] = once_more(p, &both[k]->steps[i]);
+            /* Known apart from the first reading by a byte more of memory. */
+            forms[k][i] = po_plan_add_variant(p, s->alone, NULL, s->spread + 1);
         }
     bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms + 1);
     for (uint32_t k = 0; k < BOTH; k++)

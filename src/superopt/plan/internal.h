@@ -43,9 +43,13 @@ typedef struct planning {
     bool cut; /* readings ended with their time */
 } planning;
 
-/* The number of a form, a new one where it is not known; spread as in po_timed_kernel. */
+/* The number of a form, a new one where it is not known; spread as in po_timed_kernel.
+ * lone: what it is compared with before it is timed; NULL: with nothing. */
 uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_step *lone,
                              int64_t spread);
+/* Whether a tensor of a step by itself is one of the naive muGraph's, which the step reads or
+ * writes, and not its own. opened.c */
+bool po_plan_is_naive(const po_standalone_step *lone, uint32_t tensor);
 /* Whether a program of one step, or of a band, has one for all sizes (which may widen its rings),
  * and what that is called; why it has none is logged. lone: of a step, whose own tensors are looked
  * at as well; NULL: a band of such steps. opened.c */
@@ -64,6 +68,11 @@ bool po_plan_recall(const planning *p, uint32_t form, uint32_t isa, double *seco
 void po_plan_remember(planning *p, uint32_t isa);
 /* The estimate of a form as those of this kind that were read had theirs. */
 double po_plan_scaled(const planning *p, uint32_t form, const po_scheduler *how);
+
+/* A plan's program: steps as they are worked, in their bands, or each in another choice (`choice`,
+ * by number of the step; NULL: none). */
+void po_plan_schedule(const planning *p, po_arena *arena, uint32_t plan, const uint32_t *choice,
+                      po_schedule *to);
 
 /* Adds the program for small sizes to a plan that was built, where it is another. small.c */
 void po_plan_add_small(planning *p, uint32_t plan);

@@ -60,7 +60,7 @@ static const extents *extents_of(po_arena *arena, const po_mu *mu) {
     return all;
 }
 
-static bool is_of_naive(const po_standalone_step *lone, uint32_t tensor) {
+bool po_plan_is_naive(const po_standalone_step *lone, uint32_t tensor) {
     for (uint32_t i = 0; i < lone->naive->n_tensors; i++)
         if (lone->tensor[i] == tensor)
             return true;
@@ -83,7 +83,7 @@ static bool is_covered_there(po_arena *scratch, const po_standalone_step *lone, 
         return true;
     const extents *all = extents_of(scratch, there);
     for (uint32_t i = 0; i < there->n_tensors; i++) {
-        const bool of_naive = is_of_naive(lone, i);
+        const bool of_naive = po_plan_is_naive(lone, i);
         for (uint32_t a = 0; a < there->tensors[i].rank && all[i].written; a++)
             if (is_covered(here, &at_hand[i], i, a, of_naive) &&
                 !is_covered(there, &all[i], i, a, of_naive))
@@ -98,7 +98,7 @@ static bool has_room(const po_mu_open *open, const po_standalone_step *lone) {
     const po_mu *mu = open->mu;
     for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
         const po_mu_access *out = &mu->nodes[n].statement.out;
-        if (mu->nodes[n].kind != PO_MU_STATEMENT || is_of_naive(lone, out->tensor))
+        if (mu->nodes[n].kind != PO_MU_STATEMENT || po_plan_is_naive(lone, out->tensor))
             continue;
         for (uint32_t a = 0; a < mu->tensors[out->tensor].rank; a++)
             if (po_mu_open_leaves(open, out, a))

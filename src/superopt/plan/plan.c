@@ -33,10 +33,11 @@ uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_s
     uint32_t i = po_hash_map_get(p->known, key);
     if (i != PO_NONE)
         return i;
-    po_timed_kernel form = {.mu = mu,
-                            .check = po_check_step,
-                            .spread = spread,
-                            .user = po_arena_memdup(p->scratch, lone, sizeof *lone)};
+    po_timed_kernel form = {.mu = mu, .spread = spread};
+    if (lone) {
+        form.check = po_check_step;
+        form.user = po_arena_memdup(p->scratch, lone, sizeof *lone);
+    }
     po_hash_map_put(p->known, key, p->n_forms);
     const po_hash none = {0, 0};
     uint32_t n = p->n_forms, m = p->n_forms, k = p->n_forms;
@@ -273,13 +274,30 @@ static po_value_id made_by(const po_lowered *lowered, uint32_t node) {
     return po_naive_step_of(lowered->mu, node, &n) ? lowered->value[n.out->tensor] : PO_NONE;
 }
 
+void po_plan_schedule(const planning *p, po_arena *arena, uint32_t plan, const uint32_t *choice,
+                      po_schedule *to) {
+    po_schedule_start(to, arena, p->plans[plan].lowered.mu, false);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const step *s = &p->steps[i];
+        if (s->plan != plan)
+            continue;
+        if (s->band == PO_NONE) {
+            po_schedule_step(to, s->node, &s->choices[choice ? choice[i] : s->best]);
+            continue;
+        }
+        po_row_fusion_apply(to, &p->bands[s->band].b);
+        i += p->bands[s->band].b.n - 1;
+    }
+    po_schedule_finish(to);
+}
+
 static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
     po_plan *to = &p->plans[plan];
     to->n_steps = 0;
     po_schedule s;
     po_plan_step *rows = NULL;
     uint32_t cap = 0;
-    po_schedule_start(&s, arena, to->lowered.mu, false);
+    po_plan_schedule(p, arena, plan, NULL, &s);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const step *st = &p->steps[i];
         po_standalone_step lone;
@@ -287,7 +305,6 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
             continue;
         if (st->band != PO_NONE) {
             const band *b = &p->bands[st->band];
-            po_row_fusion_apply(&s, &b->b);
             po_plan_step row = po_plan_row_fusion_row(p, arena, b);
             for (uint32_t k = 0; k < b->b.n; k++)
                 row.flops += flops_of(p->scratch, to->lowered.mu, b->b.node[k]);
@@ -300,7 +317,6 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
             continue;
         }
         const po_choice *choice = &st->choices[st->best];
-        po_schedule_step(&s, st->node, choice);
         po_text text;
         po_text_init(&text, arena);
         choice->how->tell(choice, &text);
@@ -319,7 +335,6 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
             row.tried += p->seconds[st->form[k]] > 0;
         PO_PUSH(arena, rows, to->n_steps, cap, row);
     }
-    po_schedule_finish(&s);
     to->mu = s.mu;
     to->packed = s.packed;
     to->n_packed = s.n_packed;

@@ -39,19 +39,10 @@ static double kept_by(const po_mu *mu, const po_standalone_step *lone) {
     double bytes = 0;
     for (uint32_t i = 0; i < mu->n_tensors; i++) {
         const po_mu_tensor *t = &mu->tensors[i];
-        bool own = t->place == PO_MU_DEVICE || t->place == PO_MU_SHARED;
-        for (uint32_t k = 0; k < lone->naive->n_tensors && own; k++)
-            own = lone->tensor[k] != i;
-        bytes += own ? 4 * (double)t->floats : 0;
+        if ((t->place == PO_MU_DEVICE || t->place == PO_MU_SHARED) && !po_plan_is_naive(lone, i))
+            bytes += 4 * (double)t->floats;
     }
     return bytes;
-}
-
-/* The number of its form there; it was looked at where it is at hand. */
-static uint32_t form_of(const wider *w, const po_mu *mu, const po_standalone_step *lone) {
-    const uint32_t form = po_plan_add_variant(w->p, mu, lone, PO_KERNELS_COLD);
-    w->p->forms[form].check = NULL;
-    return form;
 }
 
 /* A step with two ways at the larger size: as it is worked, and what keeps less. */
@@ -65,29 +56,28 @@ typedef struct rival {
  * cache, or none keeps much less. */
 static bool find_rival(const wider *w, uint32_t i, rival *r) {
     const step *s = &w->p->steps[i];
-    po_standalone_step lone, least_lone;
+    po_standalone_step lone;
     const po_mu *own = at_lengths(w, s, s->best, &lone), *least = NULL;
     r->kept[0] = own ? kept_by(own, &lone) : 0;
     if (r->kept[0] <= cache)
         return false;
     r->kept[1] = much_less * r->kept[0];
     for (uint32_t k = 0; k < s->n; k++) {
-        po_standalone_step other_lone;
         const po_mu *other =
-            k == s->best || w->p->seconds[s->form[k]] < 0 ? NULL : at_lengths(w, s, k, &other_lone);
-        if (!other || kept_by(other, &other_lone) >= r->kept[1] ||
+            k == s->best || w->p->seconds[s->form[k]] < 0 ? NULL : at_lengths(w, s, k, &lone);
+        const double kept = other ? kept_by(other, &lone) : 0;
+        if (!other || kept >= r->kept[1] ||
             po_plan_estimated(other) > about_as_much_work * po_plan_estimated(own))
             continue;
-        r->kept[1] = kept_by(other, &other_lone);
+        r->kept[1] = kept;
         least = other;
-        least_lone = other_lone;
         r->choice = k;
     }
     if (!least)
         return false;
     r->step = i;
-    r->form[0] = form_of(w, own, &lone);
-    r->form[1] = form_of(w, least, &least_lone);
+    r->form[0] = po_plan_add_variant(w->p, own, NULL, PO_KERNELS_COLD);
+    r->form[1] = po_plan_add_variant(w->p, least, NULL, PO_KERNELS_COLD);
     return true;
 }
 
@@ -142,23 +132,13 @@ static uint32_t keep_faster(const planning *p, rival *rivals, uint32_t n, bool m
 }
 
 static void apply(planning *p, uint32_t plan, const rival *rivals, uint32_t n, double from) {
+    uint32_t *choice = PO_NEW_N(p->scratch, uint32_t, p->n_steps + 1);
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        choice[i] = p->steps[i].best;
+    for (uint32_t i = 0; i < n; i++)
+        choice[rivals[i].step] = rivals[i].choice;
     po_schedule s;
-    po_schedule_start(&s, p->arena, p->plans[plan].lowered.mu, false);
-    for (uint32_t i = 0; i < p->n_steps; i++) {
-        const step *st = &p->steps[i];
-        uint32_t k = st->best;
-        if (st->plan != plan)
-            continue;
-        if (st->band != PO_NONE) {
-            po_row_fusion_apply(&s, &p->bands[st->band].b);
-            i += p->bands[st->band].b.n - 1;
-            continue;
-        }
-        for (uint32_t j = 0; j < n; j++)
-            k = rivals[j].step == i ? rivals[j].choice : k;
-        po_schedule_step(&s, st->node, &st->choices[k]);
-    }
-    po_schedule_finish(&s);
+    po_plan_schedule(p, p->arena, plan, choice, &s);
     po_plan_other *wide = po_plan_other_of(p, plan, s.mu, s.packed, s.n_packed);
     wide->from = from;
     p->plans[plan].wide = wide;

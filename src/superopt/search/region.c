@@ -46,8 +46,9 @@ static po_status time_found(po_ctx *ctx, po_arena *arena, const po_plan_options 
 /* Compares the fastest with float64, and the next where it is wrong; PO_NONE: none is left. */
 static po_status fastest(po_ctx *ctx, const po_plan_options *options, const po_mu *naive,
                          po_found *found, uint32_t n, uint32_t *best) {
-    for (;;) {
-        *best = PO_NONE;
+    *best = PO_NONE;
+    for (uint32_t left = n; left > 0; left--) {
+        PO_TRY(po_ctx_poll(ctx));
         for (uint32_t i = 0; i < n; i++)
             if (found[i].seconds > 0 &&
                 (*best == PO_NONE || found[i].seconds < found[*best].seconds))
@@ -62,7 +63,9 @@ static po_status fastest(po_ctx *ctx, const po_plan_options *options, const po_m
         po_log(ctx, "search: computes something else, compiled: %s; %s", found[*best].algebra,
                found[*best].schedule);
         found[*best].seconds = 0;
+        *best = PO_NONE;
     }
+    return PO_OK;
 }
 
 /* What laws that round make of it: sums of others, and quotients. */
