@@ -59,7 +59,7 @@ def main():
     for name, path in models(args):
         if any(t in name for t in args.skip) or (only and not any(t in name for t in only)):
             continue
-        told = run(args, path, name + '.open.onnx')
+        told = run(args, path, name + '.as_it_is.onnx')
         at = read_at(told)
         if not at:
             print(f'| {name} | - | {told["kept"]} | | |', flush=True)
