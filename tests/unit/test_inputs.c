@@ -185,6 +185,23 @@ static void lengths_are_those_that_models_have(void **state) {
     }
 }
 
+/* Keras' ids are floats, which are cast where they choose rows of a table. */
+static void floats_may_be_ids(void **state) {
+    (void)state;
+    const float table[14] = {0};
+    test_onnx *m = test_onnx_new();
+    test_onnx_input(m, "x", F32, "n,t");
+    test_onnx_output(m, "y", F32, "n,t,2");
+    test_onnx_initializer(m, "table", F32, "7,2", table, sizeof table);
+    test_onnx_int(test_onnx_node(m, "Cast", "x", "ids"), "to", I32);
+    test_onnx_node(m, "Gather", "table ids", "y");
+    fixture f;
+    start(&f, m);
+    assert_meant(&f, 0, "normal x:1x128");
+    assert_meant(&f, 2, "normal x:1x512");
+    finish(&f);
+}
+
 /* Every assignment has one turn. Of those that nobody means the largest come first. */
 static void sizes_are_looked_for_in_turn(void **state) {
     (void)state;
@@ -357,6 +374,7 @@ int main(void) {
         cmocka_unit_test(ids_lie_below_the_vocabulary),
         cmocka_unit_test(open_dims_agree_and_vary),
         cmocka_unit_test(lengths_are_those_that_models_have),
+        cmocka_unit_test(floats_may_be_ids),
         cmocka_unit_test(sizes_are_looked_for_in_turn),
         cmocka_unit_test(a_decoder_makes_one_token),
         cmocka_unit_test(sizes_that_are_asked_for_are_taken),

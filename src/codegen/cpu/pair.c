@@ -10,6 +10,7 @@ static cg cg_for(po_ctx *ctx, po_codegen_file *file, const po_mu_open *open, con
                 .mu = open->mu,
                 .open = open,
                 .isa = isa,
+                .size_at = po_map_create(arena),
                 .value = PO_NEW_N(arena, cg_value, open->mu->n_labels + 1),
                 .span = PO_NEW_N(arena, cg_span, open->mu->n_labels + 1),
                 .label = PO_NEW_N(arena, const char *, open->mu->n_labels + 1)};
@@ -28,10 +29,11 @@ static cg after(const cg *last, const po_kernel_other *other) {
     g.weight = other->weight;
     g.brief = other->brief;
     g.size = last->size;
-    g.size_key = last->size_key;
+    g.size_name = last->size_name;
+    g.size_at = last->size_at;
     g.n_sizes = last->n_sizes;
     g.cap_sizes = last->cap_sizes;
-    g.cap_keys = last->cap_keys;
+    g.cap_names = last->cap_names;
     return g;
 }
 

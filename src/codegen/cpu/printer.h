@@ -62,10 +62,11 @@ typedef struct cg {
     cg_value *value; /* by label */
     cg_span *span;   /* by label */
     cg_tensor *tensor;
-    const char **label;    /* names in C, within a phase */
-    const char **size;     /* C expressions: numbers that hang on sizes are z[k] */
-    const char **size_key; /* lengths that they are (ir/size.h), or the expression again */
-    uint32_t n_sizes, cap_sizes, cap_keys;
+    const char **label;     /* names in C, within a phase */
+    const char **size;      /* C expressions: numbers that hang on sizes are z[k] */
+    const char **size_name; /* "z[k]" */
+    po_map *size_at;        /* k by the length that it is (ir/size.h), or by the expression */
+    uint32_t n_sizes, cap_sizes, cap_names;
     cg_offsets *offsets;     /* of the function that is printed; NULL: they stand where they are */
     po_codegen_file *shared; /* functions that were printed */
     po_text *file;           /* functions go there, `out` is the text of the one under way */

@@ -23,19 +23,17 @@ void po_codegen_length(po_dim length, po_text *out) {
 }
 
 static const char *entry(cg *g, const char *key, const char *expression) {
-    uint32_t k = 0;
-    while (k < g->n_sizes && strcmp(g->size_key[k], key) != 0)
-        k++;
-    if (k == g->n_sizes) {
-        uint32_t n = g->n_sizes;
-        PO_PUSH(g->arena, g->size_key, n, g->cap_keys, key);
-        PO_PUSH(g->arena, g->size, g->n_sizes, g->cap_sizes, expression);
-    }
-    return po_arena_printf(g->arena, "z[%u]", k);
+    uint32_t n = g->n_sizes;
+    const char *name = po_arena_printf(g->arena, "z[%u]", n);
+    po_map_put(g->size_at, key, n);
+    PO_PUSH(g->arena, g->size_name, n, g->cap_names, name);
+    PO_PUSH(g->arena, g->size, g->n_sizes, g->cap_sizes, expression);
+    return name;
 }
 
 const char *cg_keep(cg *g, const char *expression) {
-    return entry(g, expression, expression);
+    uint32_t k = po_map_get(g->size_at, expression);
+    return k == PO_NONE ? entry(g, expression, expression) : g->size_name[k];
 }
 
 const char *cg_length(cg *g, po_dim length) {
@@ -43,6 +41,9 @@ const char *cg_length(cg *g, po_dim length) {
         return po_arena_printf(g->arena, "%lld", (long long)length.value);
     if (!length.symbol) /* po_mu_open_by lets none pass */
         return "0";
+    uint32_t k = po_map_get(g->size_at, length.symbol);
+    if (k != PO_NONE)
+        return g->size_name[k];
     po_text text;
     po_text_init(&text, g->arena);
     po_codegen_length(length, &text);

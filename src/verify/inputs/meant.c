@@ -52,8 +52,11 @@ static bool keeps_cache(const po_inputs *plan) {
     return false;
 }
 
-static bool is_real(const po_type *type) {
-    return po_dtype_class_of(type->dtype) == PO_CLASS_FLOAT;
+/* Floats that are no ids: Keras' inputs are floats whatever they hold, and cast where they choose
+ * rows of a table. */
+static bool is_real(const po_input *in) {
+    const bool ids = in->need.role == PO_ROLE_RANGE && !in->need.guessed;
+    return po_dtype_class_of(in->type.dtype) == PO_CLASS_FLOAT && !ids;
 }
 
 /* An image's axis, of a tensor of rank 4 or 5. */
@@ -83,7 +86,7 @@ static use use_of(const po_inputs *plan, const po_input *in, uint32_t axis) {
     bool tokens = has_word(symbol, "token");
     if ((class == PO_DIM_CHANNELS || class == PO_DIM_SPACE) && !tokens)
         return use_of_map(plan, type, axis);
-    tokens |= !is_real(type) || has_word(symbol, "seq") || has_word(symbol, "len");
+    tokens |= !is_real(in) || has_word(symbol, "seq") || has_word(symbol, "len");
     if (tokens)
         return keeps_cache(plan) && !has_word(symbol, "encod") ? USE_STEP : USE_TOKENS;
     bool one = type->rank <= 2 || (type->rank == 3 && type->dims[1].value == 1);
@@ -101,7 +104,7 @@ static const po_input *shown_by(const po_inputs *plan, const char *symbol, uint3
     for (uint32_t k = 0; k < plan->n; k++) {
         const po_input *in = &plan->inputs[k];
         if (in->type.kind != PO_TYPE_TENSOR || !in->type.has_rank ||
-            (found && (is_real(&in->type) || !is_real(&found->type))))
+            (found && (is_real(in) || !is_real(found))))
             continue;
         for (uint32_t i = 0; i < in->type.rank; i++) {
             const po_dim *d = &in->type.dims[i];
