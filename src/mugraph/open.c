@@ -144,7 +144,9 @@ bool po_mu_open_held(const po_mu_open *o, uint32_t tensor, uint32_t axis, int64_
 
 /* The least n for which dim + n >= end; what suffices with n does with more. */
 static int64_t past_by(const po_mu_open *o, po_dim dim, po_dim end) {
-    int64_t least = 0, most = MOST_RING + 1;
+    int64_t least = 1, most = MOST_RING + 1;
+    if (at_least(o, dim, end)) /* as nearly always */
+        return 0;
     while (least < most) {
         const int64_t n = most > MOST_RING ? MOST_RING : least + (most - least) / 2;
         if (at_least(o, po_size_plus(o->arena, dim, n), end))

@@ -71,7 +71,7 @@ static const ends heavy_kernels = {{
     [PO_PART_KERNELS] = 0.46,
     [PO_PART_CHOOSE] = 0.46,
     [PO_PART_FORMS] = 0.46,
-    [PO_PART_RANKS] = 0.55,
+    [PO_PART_RANKS] = 0.5,
     [PO_PART_SELECT] = 0.82,
     [PO_PART_PROOF] = 1,
 }};

@@ -10,6 +10,8 @@
 #include "pipeline/pin.h"
 
 static const double seconds = 2, seconds_any_size = 4;
+/* Of that, for code that this machine does not choose: select compares with it once more. */
+static const double part_of_other_code = 0.25;
 /* Others than those of select: what shows on such inputs shows while there is time for other
  * kernels. At any size as many as there are kinds and scales, half of them small. */
 enum { few_fresh = 4, all_fresh = 56 };
@@ -40,7 +42,8 @@ static po_status compare(const po_run *run, const po_imported *imported, const p
                                  .checks = imported->checks,
                                  .n_checks = imported->n_checks,
                                  .tolerance = part * run->options->tolerance,
-                                 .seconds = any_size ? seconds_any_size : seconds,
+                                 .seconds = (any_size ? seconds_any_size : seconds) *
+                                            (isa ? part_of_other_code : 1),
                                  .fresh = any_size ? all_fresh : few_fresh,
                                  .fresh_small = any_size,
                                  .fresh_seed = candidate.hash.lo,
@@ -58,6 +61,9 @@ static po_status tell(const po_run *run, const po_imported *imported, const po_l
     po_arena *arena = po_arena_create(run->ctx);
     po_status status = compare(run, imported, library, arena, variant, any_size, part, isa, &r);
     po_arena_free(arena);
+    if (status == PO_OK)
+        po_log(run->ctx, "kernels compared with %u sets of inputs%s%s: %.1f s", r.sets,
+               isa ? ", by the code for " : "", isa ? isa : "", r.seconds);
     if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
         return status;
     if (status != PO_OK)
