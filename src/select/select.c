@@ -239,14 +239,17 @@ static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads,
     return PO_OK;
 }
 
-/* At a size that only must not be slower a short look is enough where the gain is clear. */
+/* At a size that only must not be slower a short look is enough where the gain is clear. What was
+ * confirmed by one thread, on a machine too busy for more, is not read by more for longer either.
+ */
 static po_status look_at_size(reader *r, uint32_t size, bool *clear) {
     po_reading reading;
     memset(&reading, 0, sizeof reading);
     PO_TRY(read_once(r, r->spec->threads, size, elsewhere, 1,
                      r->spec->seed + 1000 * (uint64_t)PO_READING_SIZE + size, 1, &reading));
     reading.kind = PO_READING_SIZE;
-    *clear = reading.low > clear_elsewhere && !by_one(&reading);
+    *clear = reading.low > clear_elsewhere &&
+             (!by_one(&reading) || by_one(po_verdict_shown(r->verdict)));
     if (*clear)
         keep_reading(r, &reading);
     return PO_OK;

@@ -239,6 +239,53 @@ static void what_other_threads_read(void **state) {
     test_rmtree(f.dir);
 }
 
+/* A model of any number of rows, which are read two at a time as well. */
+static void write_rows(const char *path, int idle) {
+    test_onnx *m = test_onnx_new();
+    char from[20] = "x", to[20], both[40];
+    float low = -2;
+    test_onnx_input(m, "x", F32, "rows,256");
+    test_onnx_output(m, "y", F32, "rows,256");
+    test_onnx_initializer(m, "low", F32, "", &low, sizeof low);
+    for (int i = 0; i < idle; i++) {
+        snprintf(to, sizeof to, "i%d", i);
+        snprintf(both, sizeof both, "%s low", from);
+        test_onnx_node(m, "Max", both, to);
+        memcpy(from, to, sizeof from);
+    }
+    test_onnx_node(m, "Tanh", from, "y");
+    test_onnx_write(m, path);
+    test_onnx_free(m);
+}
+
+/* At another size a short look is enough where the gain is clear: on a busy machine too, where what
+ * was confirmed was confirmed by one thread. */
+static void other_sizes_are_looked_at(void **state) {
+    (void)state;
+    static const double clear[] = {4e-3, 3e-3}, little[] = {4e-3, 3.8e-3};
+    fixture f;
+    start(&f);
+    write_rows(f.a, 2);
+    write_rows(f.b, 1);
+    for (int busy = 0; busy < 2; busy++) {
+        noisy_machine m = {.placement = 0.005, .jitter = 0.02, .taken = busy ? 1 : 0, .seed = 7};
+        uint32_t calls[2];
+        for (int k = 0; k < 2; k++) {
+            m.alone = m.shared = m.loaded = k ? little : clear;
+            po_verdict v = choose_told(&f, &m, 2, false, false);
+            const po_reading *last = &v.readings[v.n_readings - 1];
+            printf("%s: %s (%u readings)\n", busy ? "busy" : "quiet", v.reason, m.calls);
+            assert_true(po_verdict_accepted(&v));
+            assert_int_equal(last->kind, PO_READING_SIZE);
+            assert_non_null(strstr(last->inputs, "2x256"));
+            assert_int_equal(last->by, busy ? 1 : 2);
+            calls[k] = m.calls;
+        }
+        assert_true(calls[0] < calls[1]);
+    }
+    test_rmtree(f.dir);
+}
+
 /* What other programs keep from being told with two threads one thread tells; the verdict is not
  * kept, and the question asked again once they have gone. */
 static void a_busy_machine_decides_for_itself_alone(void **state) {
@@ -316,6 +363,7 @@ int main(void) {
         cmocka_unit_test(the_wrong_one_is_not_taken),
         cmocka_unit_test(copies_are_not_taken),
         cmocka_unit_test(what_other_threads_read),
+        cmocka_unit_test(other_sizes_are_looked_at),
         cmocka_unit_test(a_busy_machine_decides_for_itself_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
