@@ -152,7 +152,7 @@ static po_status follow_shaped(const po_following *f, const po_node *node) {
     if (node->op == PO_OP_Reshape)
         axis = po_samples_reshaped(f, from, (uint32_t)own, to, rank);
     if (axis < 0 || axis_by_length(f, node->out[0]) != axis ||
-        (node->op == PO_OP_Expand && to[axis].value != from[own].value))
+        (node->op != PO_OP_Reshape && to[axis].value != from[own].value))
         return po_samples_mixed(f, node, "no axis counts samples");
     f->axis[node->out[0]] = (int8_t)axis;
     return PO_OK;
@@ -167,6 +167,11 @@ static bool counts_a_list(const po_following *f, const po_node *node) {
 static po_status follow_counted(const po_following *f, const po_node *node) {
     if (counts_a_list(f, node))
         return PO_OK;
+    /* As many samples as there are: an axis that is not resized stays as it is. */
+    const bool resized = node->op == PO_OP_Resize && n_counted(f, node) == 1 &&
+                         is_counted(f, node, 3) && !po_node_attr(node, "keep_aspect_ratio_policy");
+    if (resized && has_samples(f, node, 0))
+        return follow_shaped(f, node);
     const bool shaped = node->op == PO_OP_Reshape || node->op == PO_OP_Expand;
     if (shaped && is_counted(f, node, 1) && !is_counted(f, node, 0)) {
         if (has_samples(f, node, 0))
@@ -327,44 +332,65 @@ static po_status with_constants(po_ctx *ctx, const po_graph *open, po_graph **he
 
 /* --- a graph --- */
 
+/* why NULL: all of it, or nothing. */
 static po_status follow_apart(po_ctx *ctx, const po_graph *open, po_graph *many, po_apart *a,
-                              int8_t *axis) {
+                              po_arena *arena, int8_t *axis, const char **why) {
     PO_TRY(po_samples_infer(ctx, many, open, PRIME));
     for (int64_t n = 1; n <= FEW; n++)
         PO_TRY(po_samples_infer(ctx, a->few[n - 1], open, n));
-    po_following f = {.ctx = ctx, .graph = many, .samples = PRIME, .axis = axis, .strict = a};
+    po_following f = {.ctx = ctx,
+                      .graph = many,
+                      .samples = PRIME,
+                      .axis = axis,
+                      .strict = a,
+                      .parts = why != NULL,
+                      .arena = arena};
     PO_TRY(po_samples_walk(&f));
     for (int64_t n = 1; n <= FEW; n++)
         PO_TRY(po_samples_scale(ctx, many, PRIME, a->few[n - 1], n, axis));
-    for (uint32_t i = 0; i < many->n_outputs; i++)
+    for (uint32_t i = 0; i < many->n_outputs && !why; i++)
         if (a->counted[many->outputs[i]])
             return po_fail(ctx, PO_UNSUPPORTED, "the output '%s' tells the number of samples",
                            many->values[many->outputs[i]].name);
+    if (why)
+        *why = f.why;
     return PO_OK;
 }
 
-static po_status of_held(po_ctx *ctx, po_arena *arena, const po_graph *open, int8_t *axis) {
+static po_status of_held(po_ctx *ctx, po_arena *arena, const po_graph *open, int8_t *axis,
+                         const char **why) {
     po_graph *many = po_graph_clone(ctx, open);
     po_apart a = {.counted = PO_NEW_N(arena, bool, open->n_values)};
     for (int i = 0; i < FEW; i++)
         a.few[i] = po_graph_clone(ctx, open);
-    po_status status = follow_apart(ctx, open, many, &a, axis);
+    po_status status = follow_apart(ctx, open, many, &a, arena, axis, why);
     for (int i = 0; i < FEW; i++)
         po_graph_free(a.few[i]);
     po_graph_free(many);
     return status;
 }
 
-po_status po_samples_apart_values(po_ctx *ctx, po_arena *arena, const po_graph *open,
-                                  int8_t **axis_of_value) {
+static po_status apart(po_ctx *ctx, po_arena *arena, const po_graph *open, int8_t **axis_of_value,
+                       const char **why) {
     po_graph *held;
     int8_t *axis = po_samples_inputs(arena, open, open);
     po_status status = with_constants(ctx, open, &held);
     if (status == PO_OK)
-        status = of_held(ctx, arena, held, axis);
+        status = of_held(ctx, arena, held, axis, why);
     po_graph_free(held);
     *axis_of_value = axis;
     return status;
+}
+
+po_status po_samples_apart_values(po_ctx *ctx, po_arena *arena, const po_graph *open,
+                                  int8_t **axis) {
+    return apart(ctx, arena, open, axis, NULL);
+}
+
+po_status po_samples_apart_parts(po_ctx *ctx, po_arena *arena, const po_graph *open, int8_t **axis,
+                                 const char **why) {
+    *why = NULL;
+    return apart(ctx, arena, open, axis, why);
 }
 
 po_status po_samples_apart(po_ctx *ctx, po_arena *arena, const po_graph *open,

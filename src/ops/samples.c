@@ -302,20 +302,21 @@ static po_status follow_sums(const po_following *f, po_node_id id, const po_node
     return PO_OK;
 }
 
-static bool captures_samples(const po_following *f, const po_graph *body) {
-    for (po_value_id v = 0; v < body->n_values; v++)
-        if (body->values[v].outer != PO_NONE && f->axis[body->values[v].outer] >= 0)
-            return true;
-    return false;
+static bool is_of(const po_following *f, po_value_id v, bool mixed) {
+    return v != PO_NONE && (mixed ? f->axis[v] == PO_MIXED_SAMPLES : f->axis[v] >= 0);
 }
 
-static bool reads_samples(const po_following *f, const po_node *node) {
+/* Whether it reads samples, or what is mixed of them, in its bodies too. */
+static bool reads(const po_following *f, const po_node *node, bool mixed) {
     for (uint32_t i = 0; i < node->n_in; i++)
-        if (node->in[i] != PO_NONE && f->axis[node->in[i]] >= 0)
+        if (is_of(f, node->in[i], mixed))
             return true;
-    for (uint32_t i = 0; i < node->n_attr; i++)
-        if (node->attr[i].kind == PO_ATTR_GRAPH && captures_samples(f, node->attr[i].u.g))
-            return true;
+    for (uint32_t i = 0; i < node->n_attr; i++) {
+        const po_graph *body = node->attr[i].kind == PO_ATTR_GRAPH ? node->attr[i].u.g : NULL;
+        for (po_value_id v = 0; body && v < body->n_values; v++)
+            if (is_of(f, body->values[v].outer, mixed))
+                return true;
+    }
     return false;
 }
 
@@ -324,7 +325,7 @@ static po_status follow_node(const po_following *f, po_node_id id) {
     bool done = false;
     if (f->strict)
         PO_TRY(po_apart_node(f, node, &done));
-    if (done || !reads_samples(f, node))
+    if (done || !reads(f, node, false))
         return PO_OK;
     if (po_op_has(node->op, PO_OPF_CONTROL | PO_OPF_RANDOM))
         return po_samples_mixed(f, node, "it has bodies, or draws");
@@ -337,13 +338,28 @@ static po_status follow_node(const po_following *f, po_node_id id) {
     return follow_sums(f, id, node);
 }
 
+static po_status follow_part(po_following *f, po_node_id id) {
+    const po_node *node = &f->graph->nodes[id];
+    const bool mixed = reads(f, node, true);
+    po_status status = mixed ? PO_UNSUPPORTED : follow_node(f, id);
+    if (status != PO_UNSUPPORTED)
+        return status;
+    if (!mixed && !f->why)
+        f->why = po_arena_strdup(f->arena, f->ctx->error.message);
+    po_ctx_clear(f->ctx);
+    for (uint32_t i = 0; i < node->n_out; i++)
+        if (node->out[i] != PO_NONE)
+            f->axis[node->out[i]] = PO_MIXED_SAMPLES;
+    return PO_OK;
+}
+
 po_status po_samples_walk(po_following *f) {
     uint32_t n;
     f->scratch = po_arena_create(f->ctx);
     const po_node_id *order = po_graph_order(f->graph, f->scratch, &n);
     po_status status = PO_OK;
     for (uint32_t i = 0; i < n && status == PO_OK; i++)
-        status = follow_node(f, order[i]);
+        status = f->parts ? follow_part(f, order[i]) : follow_node(f, order[i]);
     po_arena_free(f->scratch);
     return status;
 }
@@ -421,7 +437,8 @@ po_status po_samples_scale(po_ctx *ctx, const po_graph *made, int64_t samples, c
                            int64_t others, const int8_t *axis) {
     for (po_value_id v = 0; v < made->n_values; v++) {
         const po_type *a = &made->values[v].type, *b = &more->values[v].type;
-        if (!po_graph_producer(made, v) || a->kind != PO_TYPE_TENSOR || !a->has_rank)
+        if (!po_graph_producer(made, v) || a->kind != PO_TYPE_TENSOR || !a->has_rank ||
+            axis[v] == PO_MIXED_SAMPLES)
             continue;
         bool same = b->has_rank && b->rank == a->rank;
         for (uint32_t d = 0; d < a->rank && same; d++) {

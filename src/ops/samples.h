@@ -8,8 +8,10 @@
 
 #include "ops/op.h"
 
-/* By value: the axis along which it keeps samples apart, or this. */
-enum { PO_NO_SAMPLES = -1 };
+/* By value: the axis along which it keeps samples apart, or that it is the same for all of them,
+ * or, where only parts of a graph are followed (po_samples_apart_parts), that it may be of several.
+ */
+enum { PO_NO_SAMPLES = -1, PO_MIXED_SAMPLES = -3 };
 
 /* By value, all but inputs PO_NO_SAMPLES: 0 for inputs whose first axis is open in `like`, where
  * they have the same names. */
@@ -36,5 +38,10 @@ po_status po_samples_apart(po_ctx *ctx, po_arena *arena, const po_graph *open, i
 /* The same of all that nodes make. axis: by value. */
 po_status po_samples_apart_values(po_ctx *ctx, po_arena *arena, const po_graph *open,
                                   int8_t **axis);
+/* The same of the part of a graph of which it is seen: what another node makes, and all that is
+ * made of that, is PO_MIXED_SAMPLES. *why: the first such node, in the arena; NULL: there is none.
+ */
+po_status po_samples_apart_parts(po_ctx *ctx, po_arena *arena, const po_graph *open, int8_t **axis,
+                                 const char **why);
 
 #endif

@@ -82,6 +82,22 @@ static const apart_case cases[] = {
      COUNT " c = Concat(n, o: i64[2] {1, 6}) {axis=0}\n k = ConstantOfShape(c)\n"
            " y = Concat(k, x) {axis=1}",
      NULL},
+    {"maps resized to a shape that counts them",
+     COUNT " c = Concat(n, r: i64[2] {8, 9}) {axis=0}\n"
+           " y = Resize(x, _, _, c) {mode=\"linear\"}",
+     NULL},
+    {"samples resized to twice as many",
+     COUNT " f = Mul(n, two: i64[1] {2})\n c = Concat(f, r: i64[2] {8, 9}) {axis=0}\n"
+           " y = Resize(x, _, _, c) {mode=\"nearest\"}",
+     "no axis counts samples"},
+    {"maps as large as there are samples",
+     COUNT " c = Concat(n, n, six: i64[1] {6}) {axis=0}\n"
+           " y = Resize(x, _, _, c) {mode=\"nearest\"}",
+     "no axis counts samples"},
+    {"sizes of which others hang on the number of samples",
+     COUNT " c = Concat(n, r: i64[2] {8, 9}) {axis=0}\n"
+           " y = Resize(x, _, _, c) {mode=\"nearest\",keep_aspect_ratio_policy=\"not_larger\"}",
+     "the number of samples"},
     {"rows of a table", " i = ArgMax(x) {axis=2,keepdims=0}\n y = Gather(" TABLE ", i) {axis=0}",
      NULL},
     {"a recurrent layer",
@@ -210,8 +226,65 @@ static void truth_sees_mixing(void **state) {
     }
 }
 
+/* Of a graph that mixes samples somewhere the rest is followed: what mixes them, and what is made
+ * of that, is told, in bodies too; shapes of it are of it. */
+static void parts_are_told_apart(void **state) {
+    (void)state;
+    static const apart_case mixing = {
+        "",
+        " a = Relu(x)\n m = ReduceMax(a) {axes=[0],keepdims=1}\n b = Sub(a, m)\n c = Tanh(a)\n"
+        " s = Shape(b)\n d = Reshape(c, s)\n e = Relu(w: f32[4,6] random 1)\n f = Add(c, e)\n"
+        " i = If(q: bool[] {1}) {then_branch=graph t () -> (o) {\n o = Neg(b)\n},"
+        "else_branch=graph u () -> (p) {\n p = Neg(c)\n}}\n y = Add(i, d)\n z = Neg(f)",
+        NULL};
+    static const struct {
+        const char *value;
+        int axis;
+    } told[] = {{"x", 0},
+                {"a", 0},
+                {"m", PO_MIXED_SAMPLES},
+                {"b", PO_MIXED_SAMPLES},
+                {"c", 0},
+                {"s", PO_MIXED_SAMPLES},
+                {"d", PO_MIXED_SAMPLES},
+                {"e", PO_NO_SAMPLES},
+                {"f", 0},
+                {"i", PO_MIXED_SAMPLES},
+                {"y", PO_MIXED_SAMPLES},
+                {"z", 0}};
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    po_graph *g = graph_of(&ctx, arena, &mixing);
+    int8_t *axis;
+    const char *why;
+    assert_int_equal(po_samples_apart_values(&ctx, arena, g, &axis), PO_UNSUPPORTED);
+    po_ctx_clear(&ctx);
+    assert_int_equal(po_samples_apart_parts(&ctx, arena, g, &axis, &why), PO_OK);
+    assert_non_null(strstr(why, "ReduceMax 'm': it mixes samples"));
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        if (axis[test_value(g, told[i].value)] != told[i].axis)
+            fail_msg("%s: %d", told[i].value, axis[test_value(g, told[i].value)]);
+    }
+    po_graph_free(g);
+    /* Nothing is mixed: as for all of it. */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int8_t *all;
+        if (cases[i].why)
+            continue;
+        g = graph_of(&ctx, arena, &cases[i]);
+        assert_int_equal(po_samples_apart_values(&ctx, arena, g, &all), PO_OK);
+        assert_int_equal(po_samples_apart_parts(&ctx, arena, g, &axis, &why), PO_OK);
+        assert_null(why);
+        assert_memory_equal(all, axis, g->n_values);
+        po_graph_free(g);
+    }
+    po_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(cases_are_told_apart),
+                                       cmocka_unit_test(parts_are_told_apart),
                                        cmocka_unit_test(truth_sees_mixing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

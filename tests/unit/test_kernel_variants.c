@@ -456,6 +456,19 @@ static void borders_lie_apart(void **state) {
     assert_int_equal(ports.in[0].dims[0], -1);
     assert_int_equal(ports.in[0].dims[1], 3);
     assert_int_equal(ports.in[1].dims[0], 4); /* w is the same for all */
+    /* Of several samples no call for one makes anything. */
+    axis[test_value(f.graph, "d")] = axis[test_value(f.graph, "z")] = PO_MIXED_SAMPLES;
+    assert_int_equal(po_open_regions(&f.ctx, f.arena, f.graph, axis, NULL, &regions), PO_OK);
+    assert_int_equal(regions.n_nodes, 5);
+    axis[test_value(f.graph, "b")] = PO_MIXED_SAMPLES; /* inside */
+    assert_int_equal(po_open_regions(&f.ctx, f.arena, f.graph, axis, NULL, &regions), PO_OK);
+    for (uint32_t i = 0; i < regions.n; i++)
+        for (uint32_t k = 0; k < regions.regions[i].n_nodes; k++)
+            assert_false(po_node_touches(&f.graph->nodes[regions.regions[i].nodes[k]],
+                                         test_value(f.graph, "b")));
+    axis[test_value(f.graph, "b")] = 1;
+    axis[test_value(f.graph, "d")] = 0;
+    axis[test_value(f.graph, "z")] = 1;
     /* a border that was not looked at is an error of ours */
     axis[test_value(f.graph, "y")] = PO_NO_SAMPLES;
     assert_int_equal(po_open_ports(&f.ctx, f.arena, f.graph, axis, r, &ports), PO_INTERNAL);

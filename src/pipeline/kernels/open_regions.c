@@ -2,6 +2,7 @@
  * again, until all borders are such. Each time at least one node fewer takes part. */
 #include "pipeline/kernels/open_regions.h"
 
+#include "ops/samples.h"
 #include "pipeline/kernels/stage.h"
 #include "superopt/lower/lower.h"
 
@@ -24,7 +25,7 @@ static bool may_cross(const po_graph *graph, const int8_t *axis, po_value_id v, 
         return false;
     if (!axis)
         return true;
-    if (axis[v] == PO_NOT_DELIVERED)
+    if (axis[v] == PO_NOT_DELIVERED || axis[v] == PO_MIXED_SAMPLES)
         return false;
     if (axis[v] < 0)
         return read;
@@ -62,11 +63,21 @@ static bool leave_borders_out(const finding *f, const po_graph *graph, const po_
     return any;
 }
 
+/* What is made of several samples is made by no call for one. */
+static bool mixes(const po_node *node, const int8_t *axis) {
+    bool any = false;
+    for (uint32_t i = 0; i < node->n_in; i++)
+        any |= node->in[i] != PO_NONE && axis[node->in[i]] == PO_MIXED_SAMPLES;
+    for (uint32_t i = 0; i < node->n_out; i++)
+        any |= node->out[i] != PO_NONE && axis[node->out[i]] == PO_MIXED_SAMPLES;
+    return any;
+}
+
 po_status po_open_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph, const int8_t *axis,
                           const bool *outside, po_regions *regions) {
     finding f = {ctx, axis, PO_NEW_N(arena, bool, graph->n_nodes + 1)};
-    for (uint32_t i = 0; i < graph->n_nodes && outside; i++)
-        f.out[i] = outside[i];
+    for (uint32_t i = 0; i < graph->n_nodes; i++)
+        f.out[i] = (outside && outside[i]) || (axis && mixes(&graph->nodes[i], axis));
     for (bool again = true; again;) {
         PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_regions_find(ctx, arena, graph, part_of, &f, regions));
