@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What models with open dims gain in standard ONNX, beside the same models with their dims pinned.
 
-  bench/open_pinned.py [--build DIR] [--models DIR] [--work DIR] [--only TEXT].. [--skip TEXT]..
+  bench/open_pinned.py [--build DIR] [--models DIR] [--work DIR] [--only TEXT] [--skip TEXT]..
                        [--options "--threads 1"]
 
 The models are those of bench/every_size.py. petopt runs twice on each, one run after the other: as it
@@ -48,16 +48,15 @@ def main():
     parser.add_argument('--build', default=os.path.join(ROOT, 'build'))
     parser.add_argument('--models', default='', help='a folder of more models (bench/exports.py)')
     parser.add_argument('--work', default='')
-    parser.add_argument('--only', action='append', default=[])
+    parser.add_argument('--only', default='')
     parser.add_argument('--skip', action='append', default=[])
     parser.add_argument('--options', default='--threads 1')
     args = parser.parse_args()
     args.work = args.work or tempfile.mkdtemp()
-    only, parts = args.only, []
-    args.only = ''  # of models(): which networks are made
+    parts = []
     print('| model | at | open | pinned | open over pinned |\n| --- | --- | --- | --- | --- |')
     for name, path in models(args):
-        if any(t in name for t in args.skip) or (only and not any(t in name for t in only)):
+        if args.only not in name or any(t in name for t in args.skip):
             continue
         told = run(args, path, name + '.as_it_is.onnx')
         at = read_at(told)

@@ -343,8 +343,7 @@ static po_status follow_apart(po_ctx *ctx, const po_graph *open, po_graph *many,
                       .samples = PRIME,
                       .axis = axis,
                       .strict = a,
-                      .parts = why != NULL,
-                      .arena = arena};
+                      .parts = why ? arena : NULL};
     PO_TRY(po_samples_walk(&f));
     for (int64_t n = 1; n <= FEW; n++)
         PO_TRY(po_samples_scale(ctx, many, PRIME, a->few[n - 1], n, axis));

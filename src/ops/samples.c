@@ -338,6 +338,7 @@ static po_status follow_node(const po_following *f, po_node_id id) {
     return follow_sums(f, id, node);
 }
 
+/* What mixes samples, or reads what is mixed of them, makes what is. */
 static po_status follow_part(po_following *f, po_node_id id) {
     const po_node *node = &f->graph->nodes[id];
     const bool mixed = reads(f, node, true);
@@ -345,7 +346,7 @@ static po_status follow_part(po_following *f, po_node_id id) {
     if (status != PO_UNSUPPORTED)
         return status;
     if (!mixed && !f->why)
-        f->why = po_arena_strdup(f->arena, f->ctx->error.message);
+        f->why = po_arena_strdup(f->parts, f->ctx->error.message);
     po_ctx_clear(f->ctx);
     for (uint32_t i = 0; i < node->n_out; i++)
         if (node->out[i] != PO_NONE)

@@ -12,9 +12,9 @@ typedef struct po_following {
     int64_t samples;
     int8_t *axis;            /* by value */
     struct po_apart *strict; /* apart.c; NULL: operators without a sum at their shapes' word */
-    bool parts;              /* nodes that mix samples are marked, and the walk goes on */
-    po_arena *arena;         /* parts: of `why` */
-    const char *why;         /* parts: what the first of them does; NULL */
+    po_arena *parts;         /* of `why`: nodes that mix samples are marked, and the walk goes on;
+                                NULL: it ends there */
+    const char *why;         /* what the first of them does; NULL: there is none */
 } po_following;
 
 /* Walks over the nodes in order. */

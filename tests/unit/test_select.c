@@ -12,27 +12,35 @@
 
 enum { F32 = 1 };
 
-/* `layers` tanh in a row on 64x256 floats, then `idle` operators that cost time and change nothing;
- * inner names begin with `prefix`; `shift` is added to one element of the result. */
-static void write_chain(const char *path, int layers, int idle, const char *prefix, float shift) {
-    test_onnx *m = test_onnx_new();
-    test_onnx_input(m, "x", F32, "64,256");
-    test_onnx_output(m, "y", F32, "64,256");
-    char from[64] = "x", to[64], both[140];
-    for (int i = 0; i < layers; i++) {
-        snprintf(to, sizeof to, "%s%d", prefix, i);
-        test_onnx_node(m, "Tanh", from, to);
-        memcpy(from, to, sizeof from);
-    }
-    /* max(t, -2) changes nothing after a tanh, and costs time. */
+enum { NAME = 64 };
+
+/* Operators behind `from`, which then names the last: max(t, -2) changes nothing of a t above that,
+ * and costs time. */
+static void add_idle(test_onnx *m, char *from, int idle, const char *prefix) {
+    char to[NAME], both[NAME + 8];
     float low = -2;
     test_onnx_initializer(m, "low", F32, "", &low, sizeof low);
     for (int i = 0; i < idle; i++) {
         snprintf(to, sizeof to, "%si%d", prefix, i);
         snprintf(both, sizeof both, "%s low", from);
         test_onnx_node(m, "Max", both, to);
+        memcpy(from, to, sizeof to);
+    }
+}
+
+/* `layers` tanh in a row on 64x256 floats, then `idle` operators that cost time and change nothing;
+ * inner names begin with `prefix`; `shift` is added to one element of the result. */
+static void write_chain(const char *path, int layers, int idle, const char *prefix, float shift) {
+    test_onnx *m = test_onnx_new();
+    test_onnx_input(m, "x", F32, "64,256");
+    test_onnx_output(m, "y", F32, "64,256");
+    char from[NAME] = "x", to[NAME], both[NAME + 8];
+    for (int i = 0; i < layers; i++) {
+        snprintf(to, sizeof to, "%s%d", prefix, i);
+        test_onnx_node(m, "Tanh", from, to);
         memcpy(from, to, sizeof from);
     }
+    add_idle(m, from, idle, prefix);
     float *offset = calloc(64 * 256, sizeof *offset);
     if (!offset)
         abort();
@@ -242,17 +250,10 @@ static void what_other_threads_read(void **state) {
 /* A model of any number of rows, which are read two at a time as well. */
 static void write_rows(const char *path, int idle) {
     test_onnx *m = test_onnx_new();
-    char from[20] = "x", to[20], both[40];
-    float low = -2;
+    char from[NAME] = "x";
     test_onnx_input(m, "x", F32, "rows,256");
     test_onnx_output(m, "y", F32, "rows,256");
-    test_onnx_initializer(m, "low", F32, "", &low, sizeof low);
-    for (int i = 0; i < idle; i++) {
-        snprintf(to, sizeof to, "i%d", i);
-        snprintf(both, sizeof both, "%s low", from);
-        test_onnx_node(m, "Max", both, to);
-        memcpy(from, to, sizeof from);
-    }
+    add_idle(m, from, idle, "");
     test_onnx_node(m, "Tanh", from, "y");
     test_onnx_write(m, path);
     test_onnx_free(m);

@@ -307,7 +307,7 @@ po_status cg_memory(cg *g) {
     fill_shared(g, device, n_device, writer);
     for (uint32_t step = mu->first; step != PO_NONE; step = mu->nodes[step].next)
         shared_of_step(g, step, position, &scratch);
-    g->size[CG_DEVICE] = end;
-    g->size[CG_SCRATCH] = scratch;
+    g->sizes->all[CG_DEVICE].expression = end;
+    g->sizes->all[CG_SCRATCH].expression = scratch;
     return PO_OK;
 }

@@ -2,7 +2,8 @@
  * They have the numbers that hang on sizes in one array, and functions that are the same once. */
 #include "codegen/cpu/printer.h"
 
-static cg cg_for(po_ctx *ctx, po_codegen_file *file, const po_mu_open *open, const po_isa *isa) {
+static cg cg_for(po_ctx *ctx, po_codegen_file *file, const po_mu_open *open, const po_isa *isa,
+                 cg_sizes *sizes) {
     po_arena *arena = file->arena;
     return (cg){.ctx = ctx,
                 .arena = arena,
@@ -10,7 +11,7 @@ static cg cg_for(po_ctx *ctx, po_codegen_file *file, const po_mu_open *open, con
                 .mu = open->mu,
                 .open = open,
                 .isa = isa,
-                .size_at = po_map_create(arena),
+                .sizes = sizes,
                 .value = PO_NEW_N(arena, cg_value, open->mu->n_labels + 1),
                 .span = PO_NEW_N(arena, cg_span, open->mu->n_labels + 1),
                 .label = PO_NEW_N(arena, const char *, open->mu->n_labels + 1)};
@@ -25,15 +26,9 @@ static po_status program(cg *g, const char *symbol, po_text *out) {
 
 /* The next program goes on with the numbers of those before. */
 static cg after(const cg *last, const po_kernel_other *other) {
-    cg g = cg_for(last->ctx, last->shared, other->open, last->isa);
+    cg g = cg_for(last->ctx, last->shared, other->open, last->isa, last->sizes);
     g.weight = other->weight;
     g.brief = other->brief;
-    g.size = last->size;
-    g.size_name = last->size_name;
-    g.size_at = last->size_at;
-    g.n_sizes = last->n_sizes;
-    g.cap_sizes = last->cap_sizes;
-    g.cap_names = last->cap_names;
     return g;
 }
 
@@ -74,12 +69,12 @@ static po_status several(cg *first, const po_kernel_others *others, const char *
         starts[k] = po_arena_printf(g.arena, "%s_start", names[k]);
         PO_TRY(program(&g, names[k], out));
         for (uint32_t i = 0; i < CG_FIRST_SIZE; i++)
-            totals[i][k] = g.size[i];
+            totals[i][k] = g.sizes->all[i].expression;
     }
     for (uint32_t k = 0; k < n; k++)
         run[k] = runs(&g, &others->program[k]);
     for (uint32_t i = 0; i < CG_FIRST_SIZE; i++)
-        g.size[i] = that_of(&g, n, run, totals[i]);
+        g.sizes->all[i].expression = that_of(&g, n, run, totals[i]);
     po_text_printf(out,
                    "\nvoid %s_start(float *device, const long *z);\n"
                    "void %s_start(float *device, const long *z) {\n"
@@ -100,7 +95,8 @@ po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_kernel
     po_codegen_file own = {.arena = file ? NULL : po_arena_create(ctx)};
     po_codegen_file *all = file ? file : &own;
     all->first = all->first ? all->first : symbol;
-    cg g = cg_for(ctx, all, open, isa);
+    cg_sizes sizes = {.at = po_map_create(all->arena)};
+    cg g = cg_for(ctx, all, open, isa, &sizes);
     const bool one = !others || others->n == 0;
     po_status status = one ? program(&g, symbol, out) : several(&g, others, symbol, out);
     if (status == PO_OK && one)
@@ -113,7 +109,8 @@ po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_kernel
 po_status po_codegen_places(po_ctx *ctx, const po_mu *mu, const po_isa *isa, int64_t *places) {
     po_arena *arena = po_arena_create(ctx);
     po_codegen_file file = {.arena = arena};
-    cg g = cg_for(ctx, &file, po_mu_closed(arena, mu), isa);
+    cg_sizes sizes = {.at = po_map_create(arena)};
+    cg g = cg_for(ctx, &file, po_mu_closed(arena, mu), isa, &sizes);
     po_status status = cg_memory(&g);
     for (uint32_t i = 0; i < mu->n_tensors && status == PO_OK; i++)
         places[i] = mu->tensors[i].place == PO_MU_DEVICE ? g.tensor[i].offset : -1;

@@ -47,6 +47,17 @@ typedef struct cg_offsets {
     uint32_t n, cap;
 } cg_offsets;
 
+/* Numbers that hang on sizes: z[0], z[1], .. */
+typedef struct cg_size {
+    const char *name, *expression; /* "z[k]"; what it is, in C */
+} cg_size;
+
+typedef struct cg_sizes {
+    cg_size *all;
+    uint32_t n, cap;
+    po_map *at; /* k by the length that it is (ir/size.h), or by the expression */
+} cg_sizes;
+
 typedef struct cg {
     po_ctx *ctx;
     po_arena *arena;
@@ -62,11 +73,8 @@ typedef struct cg {
     cg_value *value; /* by label */
     cg_span *span;   /* by label */
     cg_tensor *tensor;
-    const char **label;     /* names in C, within a phase */
-    const char **size;      /* C expressions: numbers that hang on sizes are z[k] */
-    const char **size_name; /* "z[k]" */
-    po_map *size_at;        /* k by the length that it is (ir/size.h), or by the expression */
-    uint32_t n_sizes, cap_sizes, cap_names;
+    const char **label;      /* names in C, within a phase */
+    cg_sizes *sizes;         /* of all programs of the kernel */
     cg_offsets *offsets;     /* of the function that is printed; NULL: they stand where they are */
     po_codegen_file *shared; /* functions that were printed */
     po_text *file;           /* functions go there, `out` is the text of the one under way */

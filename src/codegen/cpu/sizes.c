@@ -22,18 +22,23 @@ void po_codegen_length(po_dim length, po_text *out) {
     }
 }
 
-static const char *entry(cg *g, const char *key, const char *expression) {
-    uint32_t n = g->n_sizes;
-    const char *name = po_arena_printf(g->arena, "z[%u]", n);
-    po_map_put(g->size_at, key, n);
-    PO_PUSH(g->arena, g->size_name, n, g->cap_names, name);
-    PO_PUSH(g->arena, g->size, g->n_sizes, g->cap_sizes, expression);
-    return name;
+/* NULL: it is not known yet. */
+static const char *known(const cg *g, const char *key) {
+    const uint32_t k = po_map_get(g->sizes->at, key);
+    return k == PO_NONE ? NULL : g->sizes->all[k].name;
+}
+
+static const char *add(cg *g, const char *key, const char *expression) {
+    cg_sizes *s = g->sizes;
+    const cg_size size = {po_arena_printf(g->arena, "z[%u]", s->n), expression};
+    po_map_put(s->at, key, s->n);
+    PO_PUSH(g->arena, s->all, s->n, s->cap, size);
+    return size.name;
 }
 
 const char *cg_keep(cg *g, const char *expression) {
-    uint32_t k = po_map_get(g->size_at, expression);
-    return k == PO_NONE ? entry(g, expression, expression) : g->size_name[k];
+    const char *name = known(g, expression);
+    return name ? name : add(g, expression, expression);
 }
 
 const char *cg_length(cg *g, po_dim length) {
@@ -41,13 +46,13 @@ const char *cg_length(cg *g, po_dim length) {
         return po_arena_printf(g->arena, "%lld", (long long)length.value);
     if (!length.symbol) /* po_mu_open_by lets none pass */
         return "0";
-    uint32_t k = po_map_get(g->size_at, length.symbol);
-    if (k != PO_NONE)
-        return g->size_name[k];
+    const char *name = known(g, length.symbol);
+    if (name)
+        return name;
     po_text text;
     po_text_init(&text, g->arena);
     po_codegen_length(length, &text);
-    return entry(g, length.symbol, text.data);
+    return add(g, length.symbol, text.data);
 }
 
 const char *cg_constant(cg *g, double value) {
@@ -131,14 +136,14 @@ void cg_sizes_function(cg *g) {
                    "\nconst size_t %s_sizes = %u;\n"
                    "void %s_measure(const long *given, long *z);\n"
                    "void %s_measure(const long *given, long *z) {\n    (void)given;\n",
-                   g->symbol, g->n_sizes, g->symbol, g->symbol);
+                   g->symbol, g->sizes->n, g->symbol, g->symbol);
     for (uint32_t k = 0; k < g->open->n_names; k++)
         po_text_printf(g->out, "    const long %s = given[%u];\n", g->open->names[k], k);
     for (uint32_t k = 0; k < g->open->n_names; k++)
         po_text_printf(g->out, "    (void)%s;\n", g->open->names[k]);
-    for (uint32_t i = 0; i < g->n_sizes; i++) {
-        const uint32_t k = (i + CG_FIRST_SIZE) % g->n_sizes; /* the totals last */
-        po_text_printf(g->out, "    z[%u] = %s;\n", k, g->size[k]);
+    for (uint32_t i = 0; i < g->sizes->n; i++) {
+        const uint32_t k = (i + CG_FIRST_SIZE) % g->sizes->n; /* the totals last */
+        po_text_printf(g->out, "    z[%u] = %s;\n", k, g->sizes->all[k].expression);
     }
     po_text_puts(g->out, "}\n");
 }

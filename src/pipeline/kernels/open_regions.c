@@ -2,9 +2,47 @@
  * again, until all borders are such. Each time at least one node fewer takes part. */
 #include "pipeline/kernels/open_regions.h"
 
+#include "cost/roofline.h"
 #include "ops/samples.h"
 #include "pipeline/kernels/stage.h"
 #include "superopt/lower/lower.h"
+
+#include <math.h>
+
+/* The part of a graph's work, by estimate, that is done on what is mixed of several samples. */
+static double mixed_part(const po_graph *here, const int8_t *axis) {
+    const po_rates rates = {1, INFINITY, NULL, false};
+    double all = 0, mixed = 0;
+    for (uint32_t i = 0; i < here->n_nodes; i++) {
+        const po_node *node = &here->nodes[i];
+        po_estimate e = {0};
+        bool of = false;
+        if (node->removed)
+            continue;
+        po_roofline_add(here, node, &rates, 1, &e);
+        for (uint32_t k = 0; k < node->n_out; k++)
+            of |= node->out[k] != PO_NONE && axis[node->out[k]] == PO_MIXED_SAMPLES;
+        all += e.flops;
+        mixed += of ? e.flops : 0;
+    }
+    return all > 0 ? mixed / all : 0;
+}
+
+po_status po_open_axes(po_ctx *ctx, po_arena *arena, const po_graph *batch, const po_graph *here,
+                       const int8_t **axis) {
+    static const double most_mixed = 0.1;
+    int8_t *own = NULL;
+    const char *why;
+    po_status status = po_samples_apart_parts(ctx, arena, batch, &own, &why);
+    *axis = own;
+    if (status != PO_OK || !why)
+        return status;
+    const double part = mixed_part(here, own);
+    if (part > most_mixed)
+        return po_fail(ctx, PO_UNSUPPORTED, "%s", why);
+    po_log(ctx, "kernels of one sample, but for %.1f %% of the work: %s", 100 * part, why);
+    return PO_OK;
+}
 
 typedef struct finding {
     po_ctx *ctx;

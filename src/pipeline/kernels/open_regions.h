@@ -9,6 +9,13 @@
 /* In the place of an axis: no border may be there (one_sample.h). */
 enum { PO_NOT_DELIVERED = -2 };
 
+/* How the values of a model keep samples apart, as po_samples_apart_parts tells. What is made of
+ * several, the last steps of a detector or a decoder's loop, stays with the runtime:
+ * PO_UNSUPPORTED, with the node, where that is more than a tenth of the work. batch: any number of
+ * samples, and numbers; here: the same graph of one sample, all numbers. */
+po_status po_open_axes(po_ctx *ctx, po_arena *arena, const po_graph *batch, const po_graph *here,
+                       const int8_t **axis);
+
 /* As po_regions_find with po_lower_part, of a graph with one sample. axis: by value, as
  * po_samples_apart_values tells; NULL: all is static. A node at a region's border where samples do
  * not lie so, or are not told apart, stays outside, and so do those that `outside` names (by node;

@@ -1,13 +1,11 @@
 /* The size that kernels of an open model are made at, and the names of its lengths. */
 #include "pipeline/kernels/open_sizes.h"
 
-#include "cost/roofline.h"
 #include "ir/size.h"
 #include "ops/samples.h"
 #include "pipeline/budget.h"
+#include "pipeline/kernels/open_regions.h"
 #include "verify/inputs/inputs.h"
-
-#include <math.h>
 
 enum {
     SHORTEST = 4,     /* of the lengths that are tried, which vectors do not fill exactly */
@@ -283,44 +281,13 @@ static po_status find_here(finding *f, uint32_t skip) {
                    "there is no size near the usual ones at which each length is told apart");
 }
 
-/* The part of a graph's work, by estimate, that is done on what is mixed of several samples. */
-static double mixed_part(const po_graph *here, const int8_t *axis) {
-    const po_rates rates = {1, INFINITY, NULL, false};
-    double all = 0, mixed = 0;
-    for (uint32_t i = 0; i < here->n_nodes; i++) {
-        const po_node *node = &here->nodes[i];
-        po_estimate e = {0};
-        bool of = false;
-        if (node->removed)
-            continue;
-        po_roofline_add(here, node, &rates, 1, &e);
-        for (uint32_t k = 0; k < node->n_out; k++)
-            of |= node->out[k] != PO_NONE && axis[node->out[k]] == PO_MIXED_SAMPLES;
-        all += e.flops;
-        mixed += of ? e.flops : 0;
-    }
-    return all > 0 ? mixed / all : 0;
-}
-
-/* Kernels are of one sample where that is most of the work: what is made of several, the last steps
- * of a detector or a decoder's loop, stays with the runtime then. */
 static po_status find_axis(finding *f, po_open_sizes *sizes) {
-    static const double most_mixed = 0.1;
-    int8_t *axis = NULL;
-    const char *why = NULL;
     if (!f->has_batch)
         return PO_OK;
     po_graph *batch = po_infer_with_dims(f->run->ctx, f->graph, dim_of_batch, f);
-    po_status status = po_samples_apart_parts(f->run->ctx, f->arena, batch, &axis, &why);
-    const double part = why ? mixed_part(sizes->here, axis) : 0;
+    po_status status = po_open_axes(f->run->ctx, f->arena, batch, sizes->here, &sizes->axis);
     po_graph_free(batch);
-    sizes->axis = axis;
-    if (status != PO_OK || !why)
-        return status;
-    if (part > most_mixed)
-        return po_fail(f->run->ctx, PO_UNSUPPORTED, "%s", why);
-    po_log(f->run->ctx, "kernels of one sample, but for %.1f %% of the work: %s", 100 * part, why);
-    return PO_OK;
+    return status;
 }
 
 /* Whether the model has the lengths at hand. */
