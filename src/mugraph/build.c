@@ -25,6 +25,16 @@ po_mu *po_mu_copy(po_arena *arena, const po_mu *from) {
     return mu;
 }
 
+void po_mu_unname(po_mu *mu) {
+    mu->name = "step";
+    for (uint32_t i = mu->first; i != PO_NONE; i = mu->nodes[i].next)
+        mu->nodes[i].name = "step";
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        mu->tensors[i].name = po_arena_printf(mu->arena, "t%u", i);
+    for (uint32_t i = 0; i < mu->n_labels; i++)
+        mu->labels[i].name = po_arena_printf(mu->arena, "l%u", i);
+}
+
 /* --- types --- */
 
 const char *const po_mu_type_names[3] = {

@@ -12,6 +12,7 @@ typedef struct floats {
     const double *const *inputs, *const *weights;
     double *const *outputs, *const *outer_magnitude;
     bool magnitudes;
+    bool single;                 /* each operation rounds as f32 does */
     double **value, **magnitude; /* by tensor */
     double *block;               /* by item: BLOCK values, then BLOCK magnitudes */
 } floats;
@@ -243,6 +244,11 @@ static void apply(const po_mu_item *m, double *block, uint32_t item, int64_t n, 
                              (const double[3]){s[0][i], s[1][i], s[2][i]}, v[i]);
 }
 
+static void round_all(double *v, int64_t step, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        v[i * step] = (double)(float)v[i * step];
+}
+
 /* Combines n values into what is written. */
 static void combine(po_mu_combine how, double *out, int64_t step, const double *v, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
@@ -274,9 +280,17 @@ static void general(po_mu_run *run, const po_mu_plan *plan, const int64_t *at, c
         } else {
             apply(m, f->block, i, n, f->magnitudes);
         }
+        if (f->single)
+            round_all(v, 1, n);
     }
     const double *v = f->block + (size_t)(s->n_items - 1) * 2 * BLOCK;
-    combine(s->combine, f->value[s->out.tensor] + at[out], step[out], v, n);
+    double *to = f->value[s->out.tensor] + at[out];
+    for (int64_t i = 0; f->single && i < n; i++) { /* sums round term by term */
+        combine(s->combine, to + i * step[out], step[out], v + i, 1);
+        round_all(to + i * step[out], step[out], 1);
+    }
+    if (!f->single)
+        combine(s->combine, to, step[out], v, n);
     if (f->magnitudes)
         combine(s->combine, f->magnitude[s->out.tensor] + at[out], step[out], v + BLOCK, n);
 }
@@ -294,7 +308,7 @@ static const product *product_of(po_mu_run *run, const po_mu_plan *plan) {
 static bool whole(po_mu_run *run, const po_mu_plan *plan) {
     const floats *f = run->user;
     const product *p = product_of(run, plan);
-    return p->is && p->n == 2 &&
+    return !f->single && p->is && p->n == 2 &&
            po_mu_sum_products(run, plan, p->factor[0], p->factor[1], p->scale, f->value,
                               f->magnitudes ? f->magnitude : NULL);
 }
@@ -303,7 +317,7 @@ static po_status inner(po_mu_run *run, const po_mu_plan *plan, const int64_t *at
                        const int64_t *step, int64_t n) {
     floats *f = run->user;
     const product *p = product_of(run, plan);
-    if (p->is && multiply_add(run, plan, f->value, p->scale, at, step, n)) {
+    if (!f->single && p->is && multiply_add(run, plan, f->value, p->scale, at, step, n)) {
         if (f->magnitudes)
             multiply_add(run, plan, f->magnitude, fabs(p->scale), at, step, n);
         return PO_OK;
@@ -317,11 +331,11 @@ static po_status inner(po_mu_run *run, const po_mu_plan *plan, const int64_t *at
     return PO_OK;
 }
 
-po_status po_mu_eval(po_ctx *ctx, const po_mu *mu, const double *const *inputs,
-                     const double *const *weights, double *const *outputs,
-                     double *const *magnitude) {
+static po_status eval(po_ctx *ctx, const po_mu *mu, const double *const *inputs,
+                      const double *const *weights, double *const *outputs,
+                      double *const *magnitude, bool single) {
     po_arena *arena = po_arena_create(ctx);
-    floats f = {.inputs = inputs, .weights = weights, .outputs = outputs};
+    floats f = {.inputs = inputs, .weights = weights, .outputs = outputs, .single = single};
     f.magnitudes = magnitude != NULL;
     f.outer_magnitude = magnitude;
     f.value = PO_NEW_N(arena, double *, mu->n_tensors + 1);
@@ -335,4 +349,15 @@ po_status po_mu_eval(po_ctx *ctx, const po_mu *mu, const double *const *inputs,
     po_status status = po_mu_run_all(&run);
     po_arena_free(arena);
     return status;
+}
+
+po_status po_mu_eval(po_ctx *ctx, const po_mu *mu, const double *const *inputs,
+                     const double *const *weights, double *const *outputs,
+                     double *const *magnitude) {
+    return eval(ctx, mu, inputs, weights, outputs, magnitude, false);
+}
+
+po_status po_mu_eval_single(po_ctx *ctx, const po_mu *mu, const double *const *inputs,
+                            const double *const *weights, double *const *outputs) {
+    return eval(ctx, mu, inputs, weights, outputs, NULL, true);
 }

@@ -14,6 +14,11 @@ po_status po_mu_eval(po_ctx *ctx, const po_mu *mu, const double *const *inputs,
                      const double *const *weights, double *const *outputs,
                      double *const *magnitude);
 
+/* The same as f32 has it, operation by operation and term by term: what a program makes of
+ * rounding. */
+po_status po_mu_eval_single(po_ctx *ctx, const po_mu *mu, const double *const *inputs,
+                            const double *const *weights, double *const *outputs);
+
 /* Over finite fields (docs/mugraph.md): a value is a residue modulo p and one modulo q, both prime,
  * p = 2q + 1; exp takes the second to a power of a root of order q; MAXIMUM goes by an order that
  * the seed draws; other functions are random functions of their arguments, keyed by seed. Two

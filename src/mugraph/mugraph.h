@@ -302,6 +302,8 @@ void po_mu_cost_of(const po_mu *mu, po_mu_cost *cost);
 po_status po_mu_check(po_ctx *ctx, const po_mu *mu, int64_t shared_limit);
 /* In this arena; what statements hold is shared, and must not change. */
 po_mu *po_mu_copy(po_arena *arena, const po_mu *mu);
+/* Gives all names by number, so that what is alike prints alike. */
+void po_mu_unname(po_mu *mu);
 /* The same but for names, and for numbers of tensors that the text orders otherwise. */
 bool po_mu_equal(const po_mu *a, const po_mu *b);
 po_hash po_mu_hash(const po_mu *mu);

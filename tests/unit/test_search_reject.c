@@ -285,10 +285,43 @@ static void refuses_planted_errors(void **state) {
     assert_true(n >= 60);
 }
 
+/* The variance as the mean of squares less the square of the mean is the same number, of which f32
+ * loses what is left of large ones. */
+static void refuses_lost_digits(void **state) {
+#define NORM(steps)                                                                                \
+    "mugraph c { label i 8 label x 32 label z 32 tensor X input 0 [8, 32] "                        \
+    "tensor O output 0 [8, 32] step \"all\" { grid i by 4 { shared s [8] shared q [8] "            \
+    "s[i] += X[i, x] fresh " steps " O[i, z] = (X[i, z] - s[i] * 0.03125) / sqrt(q[i]) } } }"
+    static const char *const texts[] = {
+        NORM("q[i] += (e1 := X[i, x] - s[i] * 0.03125) * e1 * 0.03125 fresh"),
+        NORM("q[i] += (e1 := s[i] * 0.03125 - X[i, x]) * (e1 * 0.03125) fresh"),
+        NORM("q[i] += X[i, x] * X[i, x] * 0.03125 fresh "
+             "q[i] = q[i] - s[i] * 0.03125 * (s[i] * 0.03125)")};
+#undef NORM
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    po_mu *mu[3];
+    for (int i = 0; i < 3; i++)
+        if (po_mu_parse(&ctx, arena, texts[i], &mu[i]) != PO_OK)
+            fail_msg("%s", ctx.error.message);
+    if (po_search_same(&ctx, mu[0], mu[1], NULL, 0, 4 << 20) != PO_OK)
+        fail_msg("%s", ctx.error.message);
+    assert_int_equal(po_search_same(&ctx, mu[0], mu[2], NULL, 0, 4 << 20), PO_BAD_INPUT);
+    assert_non_null(strstr(ctx.error.message, "it loses digits"));
+    /* What has lost them already has none to keep. */
+    po_ctx_clear(&ctx);
+    if (po_search_same(&ctx, mu[2], mu[0], NULL, 0, 4 << 20) != PO_OK)
+        fail_msg("%s", ctx.error.message);
+    po_arenas_free_since(&ctx, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_what_is_right),
         cmocka_unit_test(refuses_planted_errors),
+        cmocka_unit_test(refuses_lost_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -477,7 +477,7 @@ static po_status read_promising(choosing *c, po_kernel_variant *best) {
 /* The plain form is read first, in a part of the time: others are estimated by what was read, and
  * the best of them have to be read as well. */
 static po_plan_options for_the_first(const po_plan_options *options) {
-    static const double part_of_time = 0.6;
+    static const double part_of_time = 0.7;
     po_plan_options first = *options;
     const double now = po_now();
     if (options->until > now && !options->exact)

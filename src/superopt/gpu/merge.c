@@ -2,7 +2,7 @@
  * work of a block of each, in one loop where both have one. Saves launches, and fills a GPU that
  * one of them would not. */
 #include "superopt/gpu/internal.h"
-#include "superopt/gpu/parts.h"
+#include "superopt/gpu/join.h"
 
 enum { MOST = 8 /* steps together */ };
 
@@ -169,7 +169,7 @@ static void copy_statement(const merging *m, uint32_t parent, const po_mu_statem
         return;
     for (uint32_t k = 0; k < s->n_in; k++)
         in[k] = merged_access(m, &s->in[k]);
-    gpu_same_statement(m->to, parent, s, in, merged_access(m, &s->out));
+    part_same_statement(m->to, parent, s, in, merged_access(m, &s->out));
 }
 
 /* The statements of a body before its loop, or behind it: copies to the block, or the others. */
@@ -272,7 +272,7 @@ const po_mu *gpu_merge_steps(po_arena *arena, const po_mu *mu, const po_gpu *gpu
                              uint32_t *merged) {
     enum { FEW = 4 /* blocks of a multiprocessor: more are no gain */ };
     merging m = {mu,
-                 gpu_same_tables(arena, mu),
+                 part_same_tables(arena, mu),
                  PO_NEW_N(arena, uint32_t, mu->n_nodes + 1),
                  PO_NEW_N(arena, uint32_t, mu->n_labels + 1),
                  PO_NEW_N(arena, uint32_t, mu->n_tensors + 1),

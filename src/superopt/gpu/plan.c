@@ -4,13 +4,13 @@
 #include "superopt/gpu/plan.h"
 
 #include "superopt/gpu/internal.h"
-#include "superopt/gpu/parts.h"
+#include "superopt/gpu/join.h"
 
 enum { KEEP = 24, ALTERNATIVES = 12 };
 
 /* A part, and in which ways it can be worked. */
 typedef struct planned {
-    const gpu_part *part;
+    const po_mu_part *part;
     po_found *found;
     uint32_t n_found;
 } planned;
@@ -48,7 +48,7 @@ double po_gpu_bound(const po_mu *naive, const po_gpu *gpu, bool tf32) {
 
 /* Searches for programs of a part; none where the search does not read it. */
 static po_status search_part(planning *p, planned *to) {
-    const gpu_part *part = to->part;
+    const po_mu_part *part = to->part;
     if (!part->mu)
         return PO_OK;
     po_search_options options = po_search_for_gpu(p->gpu, part->mu, p->options->tf32);
@@ -92,7 +92,7 @@ static po_status search_once(planning *p, planned *to) {
 
 /* Cuts a part in two: at the least of what its steps pass on, of those the one nearest to the
  * middle. */
-static void halve(const planning *p, const gpu_part *part, bool *more) {
+static void halve(const planning *p, const po_mu_part *part, bool *more) {
     uint32_t best = PO_NONE, best_away = 0;
     int64_t least = 0;
     for (uint32_t i = 0; i + 1 < part->n_steps; i++)
@@ -122,9 +122,9 @@ static void halve(const planning *p, const gpu_part *part, bool *more) {
 static po_status plan_parts(planning *p) {
     bool *more = PO_NEW_N(p->arena, bool, p->naive->n_tensors + 1);
     for (bool again = true; again;) {
-        gpu_part *parts;
+        po_mu_part *parts;
         uint32_t n;
-        gpu_parts_of(p->arena, p->naive, more, &parts, &n);
+        part_all(p->arena, p->naive, more, false, &parts, &n);
         again = false;
         p->n = 0;
         for (uint32_t i = 0; i < n; i++) {
@@ -166,7 +166,7 @@ static bool is_alike(const planned *a, const planned *b) {
 static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gpu_candidate *c) {
     const po_mu *naive = p->naive;
     po_mu *mu = po_mu_create(p->arena, naive->name);
-    gpu_twin *whole = PO_NEW_N(p->arena, gpu_twin, naive->n_tensors + 1);
+    po_mu_view *whole = PO_NEW_N(p->arena, po_mu_view, naive->n_tensors + 1);
     po_text what;
     po_text_init(&what, p->arena);
     *c = (po_gpu_candidate){.mu = mu};
@@ -192,7 +192,7 @@ static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gp
         bool otherwise = other != PO_NONE && is_alike(one, &p->list[other]);
         const po_found *f = &one->found[otherwise && which < one->n_found ? which : 0];
         /* Borders of what was found are by number those of the part's own muGraph. */
-        gpu_twin *twin = PO_NEW_N(p->arena, gpu_twin, f->mu->n_tensors + 1);
+        po_mu_view *twin = PO_NEW_N(p->arena, po_mu_view, f->mu->n_tensors + 1);
         for (uint32_t t = 0; t < f->mu->n_tensors; t++) {
             const po_mu_tensor *ft = &f->mu->tensors[t];
             twin[t].tensor = PO_NONE;
@@ -202,7 +202,7 @@ static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gp
                               ft->place == PO_MU_WEIGHT;
                 if (border && st->place == ft->place && st->number == ft->number) {
                     twin[t] = one->part->twin[s];
-                    gpu_twin *home = &whole[twin[t].tensor];
+                    po_mu_view *home = &whole[twin[t].tensor];
                     if (home->tensor == PO_NONE)
                         home->tensor = border_of(mu, naive, twin[t].tensor);
                     twin[t].tensor = home->tensor;
@@ -252,7 +252,7 @@ static po_status plan_of(planning *p, po_gpu_candidate **candidates, uint32_t *n
 static po_status plan_whole(po_ctx *ctx, po_arena *arena, const po_mu *naive, const po_gpu *gpu,
                             const po_gpu_options *options, po_gpu_candidate **candidates,
                             uint32_t *n) {
-    const po_mu *plain = gpu_without_copies(arena, naive), *cut = gpu_with_digits(arena, plain);
+    const po_mu *plain = part_without_copies(arena, naive), *cut = part_with_digits(arena, plain);
     planning p = {.ctx = ctx, .arena = arena, .naive = cut, .gpu = gpu, .options = options};
     PO_TRY(plan_of(&p, candidates, n));
     if (cut == plain)

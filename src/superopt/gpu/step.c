@@ -1,5 +1,5 @@
 /* Parts put together, and naive steps as kernels. */
-#include "superopt/gpu/parts.h"
+#include "superopt/gpu/join.h"
 
 /* --- a muGraph behind another --- */
 
@@ -7,11 +7,11 @@ typedef struct appending {
     po_arena *arena;
     po_mu *to;
     const po_mu *from;
-    gpu_twin *twin;
+    po_mu_view *twin;
     uint32_t *label, *node; /* by those of `from`: those of `to`, PO_NONE */
 } appending;
 
-static appending begin(po_arena *arena, po_mu *to, const po_mu *from, gpu_twin *twin) {
+static appending begin(po_arena *arena, po_mu *to, const po_mu *from, po_mu_view *twin) {
     appending a = {arena,
                    to,
                    from,
@@ -33,7 +33,7 @@ static uint32_t label_of(appending *a, uint32_t label) {
 }
 
 static uint32_t tensor_of(appending *a, uint32_t tensor) {
-    gpu_twin *twin = &a->twin[tensor];
+    po_mu_view *twin = &a->twin[tensor];
     const po_mu_tensor *t = &a->from->tensors[tensor];
     if (twin->tensor != PO_NONE)
         return twin->tensor;
@@ -52,7 +52,7 @@ static uint32_t tensor_of(appending *a, uint32_t tensor) {
 
 static po_mu_access access_of(appending *a, const po_mu_access *from) {
     po_mu_access to = po_mu_access_of(a->to, tensor_of(a, from->tensor));
-    const gpu_twin *twin = &a->twin[from->tensor];
+    const po_mu_view *twin = &a->twin[from->tensor];
     for (uint32_t x = 0; x < a->from->tensors[from->tensor].rank; x++) {
         const po_mu_index *i = &from->axes[x];
         po_mu_at(a->to, &to, twin->axis[x], twin->times[x] * i->offset, PO_NONE);
@@ -88,8 +88,8 @@ static void append_children(appending *a, uint32_t parent, uint32_t first) {
     }
 }
 
-void gpu_append(po_arena *arena, po_mu *to, const po_mu *from, const gpu_twin *twin) {
-    gpu_twin *own = PO_NEW_N(arena, gpu_twin, from->n_tensors + 1);
+void gpu_append(po_arena *arena, po_mu *to, const po_mu *from, const po_mu_view *twin) {
+    po_mu_view *own = PO_NEW_N(arena, po_mu_view, from->n_tensors + 1);
     memcpy(own, twin, from->n_tensors * sizeof *own);
     appending a = begin(arena, to, from, own);
     append_children(&a, PO_NONE, from->first);
@@ -187,7 +187,7 @@ static double seconds_of(po_arena *arena, const po_mu *mu, uint32_t step, const 
 }
 
 double gpu_append_step(po_arena *arena, po_mu *to, const po_mu *naive, uint32_t step,
-                       const po_gpu *gpu, gpu_twin *twin) {
+                       const po_gpu *gpu, po_mu_view *twin) {
     appending a = begin(arena, to, naive, twin);
     const po_mu_node *first = &naive->nodes[naive->nodes[step].first];
     double depth = summed(arena, naive, &first->statement);
@@ -201,7 +201,7 @@ double gpu_append_step(po_arena *arena, po_mu *to, const po_mu *naive, uint32_t 
         const po_mu_tensor *t = &naive->tensors[s->out.tensor];
         bool local = t->place == PO_MU_REGISTER;
         bool apart = !local && s->combine != PO_MU_SET && s->fresh;
-        gpu_twin home = {.tensor = PO_NONE};
+        po_mu_view home = {.tensor = PO_NONE};
         if (local || apart) { /* sums stay in the block until they are whole */
             home = twin[s->out.tensor];
             home.tensor =
@@ -211,7 +211,7 @@ double gpu_append_step(po_arena *arena, po_mu *to, const po_mu *naive, uint32_t 
             uint32_t own =
                 po_mu_add_tensor(to, local ? t->name : "sum", PO_MU_SHARED, t->rank, t->dims);
             to->tensors[own].scope = scope;
-            gpu_twin plain = {.tensor = own};
+            po_mu_view plain = {.tensor = own};
             for (uint32_t x = 0; x < t->rank; x++) {
                 plain.axis[x] = x;
                 plain.times[x] = 1;

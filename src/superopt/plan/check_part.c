@@ -11,7 +11,7 @@ bool po_look_at_steps(po_arena *arena, const po_mu *naive, uint32_t step, uint32
     *n = (po_looked_steps){.inner = PO_NEW_N(arena, bool, naive->n_tensors + 1)};
     for (; n->n_steps < n_steps; step = naive->nodes[step].next) {
         po_naive_step one;
-        if (n->n_steps == PO_BANDS_MOST || step == PO_NONE || !po_naive_step_of(naive, step, &one))
+        if (n->n_steps == PO_WINDOW_MOST || step == PO_NONE || !po_naive_step_of(naive, step, &one))
             return false;
         const po_mu_statement *both[2] = {one.s, one.tail};
         for (uint32_t i = 0; i < 2 && both[i]; i++) {
@@ -332,7 +332,7 @@ static int64_t cost_of(po_arena *arena, const po_mu *mu, const po_looked_steps *
 
 /* The axis along which parts cost least, and their rows; PO_NONE: it is not worth while. */
 static uint32_t find_axis(po_arena *arena, const po_mu *mu, const po_looked_steps *n,
-                          const po_part_size *size, range *const *ranges, int64_t *rows) {
+                          const po_part_size *size, bool few, range *const *ranges, int64_t *rows) {
     const po_mu_tensor *t = &mu->tensors[n->out->tensor];
     int64_t count = po_mu_elements(t);
     uint32_t best = PO_NONE;
@@ -340,7 +340,7 @@ static uint32_t find_axis(po_arena *arena, const po_mu *mu, const po_looked_step
     if (count <= size->whole && all <= size->whole_of_all)
         return PO_NONE;
     for (uint32_t x = 0; x < t->rank; x++) {
-        int64_t row = count / t->dims[x], some = size->least / row;
+        int64_t row = count / t->dims[x], some = few ? 0 : size->least / row;
         some = some > size->rows ? some : size->rows;
         if (PO_PARTS_MOST * some > t->dims[x])
             continue;
@@ -409,9 +409,10 @@ bool po_step_parts(po_arena *arena, const po_mu *naive, const po_looked_steps *n
         ranges[i] = PO_NEW_N(arena, range, naive->n_labels + 1);
     const po_mu_tensor *t = &naive->tensors[n->out->tensor];
     int64_t rows = 0;
-    uint32_t axis = find_axis(arena, naive, n, size, ranges, &rows);
-    const uint32_t second =
-        work_of(arena, naive, n, ranges) > size->work ? second_axis(t, axis, size) : PO_NONE;
+    const bool heavy = work_of(arena, naive, n, ranges) > size->work;
+    /* Several steps make their work for each row of the last: few rows are looked at. */
+    uint32_t axis = find_axis(arena, naive, n, size, heavy && n->n_steps > 1, ranges, &rows);
+    const uint32_t second = heavy ? second_axis(t, axis, size) : PO_NONE;
     *n_parts = axis == PO_NONE && second == PO_NONE ? 1 : PO_PARTS_MOST;
     for (uint32_t i = 0; i < *n_parts; i++) {
         part_cut cut = {0};

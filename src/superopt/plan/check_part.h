@@ -7,8 +7,8 @@
 
 /* The statements of the steps, and what the last of them writes. */
 typedef struct po_looked_steps {
-    uint32_t n, n_steps, step_of[2 * PO_BANDS_MOST];
-    const po_mu_statement *s[2 * PO_BANDS_MOST];
+    uint32_t n, n_steps, step_of[2 * PO_WINDOW_MOST];
+    const po_mu_statement *s[2 * PO_WINDOW_MOST];
     const po_mu_access *out;
     bool *inner; /* by naive tensor: passes from one of them to another */
 } po_looked_steps;

@@ -5,6 +5,7 @@
 
 #include "superopt/plan/plan.h"
 #include "superopt/plan/row_fusion.h"
+#include "superopt/plan/window.h"
 
 typedef struct step {
     uint32_t plan, node; /* of its naive muGraph */
@@ -16,12 +17,14 @@ typedef struct step {
     uint32_t band; /* that begins with it and is taken; PO_NONE */
 } step;
 
-/* Steps that follow one another, in bands, or one after the other to compare with. */
+/* Steps that follow one another, in bands, as a window, or one after the other to compare with. */
 typedef struct band {
     po_row_fusion b;
-    uint32_t plan, first; /* of planning.steps */
+    const po_plan_window *window; /* NULL: none */
+    uint32_t plan, first;         /* of planning.steps */
     uint32_t form;
     uint32_t apart; /* the same steps one after the other: its number; itself: this is it */
+    double gain;    /* seconds that it may save, or others of its steps */
 } band;
 
 typedef struct planning {
@@ -56,8 +59,9 @@ bool po_plan_is_naive(const po_standalone_step *lone, uint32_t tensor);
 po_status po_plan_is_open(const planning *p, po_arena *scratch, po_mu *mu,
                           const po_standalone_step *lone, const char *name, bool *is,
                           po_hash *wide);
-/* Reads or times what is not known yet of the forms that are wanted. */
-po_status po_plan_read(planning *p, bool *wanted);
+/* Reads or times what is not known yet of the forms that are wanted, those of most weight first
+ * (NULL: all alike). */
+po_status po_plan_read(planning *p, bool *wanted, const double *weight);
 
 /* readings.c: the cache's key of a form's reading, as the code of `isa`. */
 po_hash po_plan_reading_key(const planning *p, uint32_t form, uint32_t isa);
@@ -70,9 +74,9 @@ void po_plan_remember(planning *p, uint32_t isa);
 double po_plan_scaled(const planning *p, uint32_t form, const po_scheduler *how);
 
 /* A plan's program: steps as they are worked, in their bands, or each in another choice (`choice`,
- * by number of the step; NULL: none). */
+ * by number of the step; NULL: none) and other bands (`bands`, by that of the first step; NULL). */
 void po_plan_schedule(const planning *p, po_arena *arena, uint32_t plan, const uint32_t *choice,
-                      po_schedule *to);
+                      const uint32_t *bands, po_schedule *to);
 
 /* Adds the program for small sizes to a plan that was built, where it is another. small.c */
 void po_plan_add_small(planning *p, uint32_t plan);
@@ -96,6 +100,15 @@ po_status po_plan_candidates(planning *p, uint32_t plan);
 /* Reads the candidates, each beside the same steps one after the other, and sets step.band of the
  * first step of those that are faster. */
 po_status po_plan_row_fusions(planning *p);
+/* Adds one to the candidates; its number. apart: of the same steps one after the other, PO_NONE: it
+ * is these. gain: seconds that it may save. */
+uint32_t po_plan_add_band(planning *p, uint32_t first, const po_row_fusion *b,
+                          const po_plan_window *w, int64_t spread, uint32_t apart, double gain);
+/* Adds its steps to a schedule; by itself, to be timed. */
+void po_plan_apply_band(po_schedule *to, const band *b);
+po_mu *po_plan_standalone_band(po_arena *arena, const band *b, po_standalone_step *lone);
+/* Lists windows of a plan, which has been built without bands, beside its bands. window_choice.c */
+po_status po_plan_windows(planning *p, uint32_t plan, int64_t spread);
 /* Takes none in a plan. */
 void po_plan_part_row_fusions(planning *p, uint32_t plan);
 /* The row of steps that are taken in bands, without their FLOPs. */

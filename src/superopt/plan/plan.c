@@ -150,10 +150,23 @@ static po_status read_some(planning *p, const uint32_t *which, uint32_t n, uint3
     return PO_OK;
 }
 
+/* Forms that are compiled, compared and timed together: where time ends before all of them are, few
+ * have been lost. A reading is so many runs. */
+static uint32_t so_many_at_a_time(const planning *p, const uint32_t *which, uint32_t n) {
+    enum { MOST = 32, RUNS = 20 };
+    static const double longest = 4;
+    double seconds = 0;
+    for (uint32_t i = 0; i < n && i < MOST; i++) {
+        seconds += RUNS * po_plan_estimated(p->forms[which[i]].mu);
+        if (i > 0 && seconds > longest)
+            return i;
+    }
+    return n < MOST ? n : MOST;
+}
+
 /* Times the forms that are wanted, those first whose steps take most of the whole (`weight`, by
  * form; NULL: all alike): the time may end before all are read. */
 static po_status read_forms(planning *p, const bool *wanted, const double *weight, uint32_t isa) {
-    enum { AT_A_TIME = 32 };
     uint32_t n = 0, *which = PO_NEW_N(p->scratch, uint32_t, p->n_forms);
     for (uint32_t i = 0; i < p->n_forms; i++) {
         if (!wanted[i])
@@ -165,8 +178,10 @@ static po_status read_forms(planning *p, const bool *wanted, const double *weigh
     }
     if (n > 0 && !p->cut)
         po_log(p->ctx, "timing %u of %u schedules of %u steps", n, p->n_forms, p->n_steps);
-    for (uint32_t at = 0; at < n && !p->cut; at += AT_A_TIME)
-        PO_TRY(read_some(p, which + at, n - at < AT_A_TIME ? n - at : AT_A_TIME, isa));
+    for (uint32_t at = 0, some; at < n && !p->cut; at += some) {
+        some = so_many_at_a_time(p, which + at, n - at);
+        PO_TRY(read_some(p, which + at, some, isa));
+    }
     return PO_OK;
 }
 
@@ -186,11 +201,11 @@ static po_status read_round(planning *p, uint32_t round, const double *parts, ui
     return read_forms(p, wanted, weights_of(p, parts), isa);
 }
 
-po_status po_plan_read(planning *p, bool *wanted) {
+po_status po_plan_read(planning *p, bool *wanted, const double *weight) {
     uint32_t isa = po_isa_of_machine();
     for (uint32_t i = 0; i < p->n_forms; i++)
         wanted[i] = wanted[i] && p->seconds[i] == 0 && !po_plan_recall(p, i, isa, &p->seconds[i]);
-    PO_TRY(read_forms(p, wanted, NULL, isa));
+    PO_TRY(read_forms(p, wanted, weight, isa));
     po_plan_remember(p, isa);
     return PO_OK;
 }
@@ -275,18 +290,19 @@ static po_value_id made_by(const po_lowered *lowered, uint32_t node) {
 }
 
 void po_plan_schedule(const planning *p, po_arena *arena, uint32_t plan, const uint32_t *choice,
-                      po_schedule *to) {
+                      const uint32_t *bands, po_schedule *to) {
     po_schedule_start(to, arena, p->plans[plan].lowered.mu, false);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const step *s = &p->steps[i];
         if (s->plan != plan)
             continue;
-        if (s->band == PO_NONE) {
+        const uint32_t taken = bands ? bands[i] : s->band;
+        if (taken == PO_NONE) {
             po_schedule_step(to, s->node, &s->choices[choice ? choice[i] : s->best]);
             continue;
         }
-        po_row_fusion_apply(to, &p->bands[s->band].b);
-        i += p->bands[s->band].b.n - 1;
+        po_plan_apply_band(to, &p->bands[taken]);
+        i += p->bands[taken].b.n - 1;
     }
     po_schedule_finish(to);
 }
@@ -297,7 +313,7 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
     po_schedule s;
     po_plan_step *rows = NULL;
     uint32_t cap = 0;
-    po_plan_schedule(p, arena, plan, NULL, &s);
+    po_plan_schedule(p, arena, plan, NULL, NULL, &s);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const step *st = &p->steps[i];
         po_standalone_step lone;
@@ -309,7 +325,7 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
             for (uint32_t k = 0; k < b->b.n; k++)
                 row.flops += flops_of(p->scratch, to->lowered.mu, b->b.node[k]);
             row.made = made_by(&to->lowered, b->b.node[b->b.n - 1]);
-            row.alone = measured ? po_plan_standalone_row_fusion(arena, &b->b, &lone) : NULL;
+            row.alone = measured ? po_plan_standalone_band(arena, b, &lone) : NULL;
             row.spread = p->forms[b->form].spread;
             row.estimated = po_plan_estimated_small(p->forms[b->form].mu);
             PO_PUSH(arena, rows, to->n_steps, cap, row);

@@ -8,13 +8,16 @@
 
 #include "superopt/schedule/schedule.h"
 
-enum { PO_BANDS_MOST = 4 /* steps */ };
+enum {
+    PO_BANDS_MOST = 4,  /* steps in bands */
+    PO_WINDOW_MOST = 24 /* as one program that was searched for */
+};
 
 /* Steps of a naive muGraph that follow one another, and how each is worked. */
 typedef struct po_row_fusion {
     const po_mu *naive;
-    uint32_t n, node[PO_BANDS_MOST];
-    const po_choice *choice[PO_BANDS_MOST];
+    uint32_t n, node[PO_WINDOW_MOST];
+    const po_choice *choice[PO_WINDOW_MOST];
     int64_t rows; /* of what the last step writes, in a band; 0: a step after the other, no bands */
 } po_row_fusion;
 

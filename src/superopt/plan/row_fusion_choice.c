@@ -1,12 +1,25 @@
 /* Which steps are worked in bands: candidates by what passes between them, chosen by readings. */
 #include "superopt/plan/internal.h"
 #include "superopt/schedule/internal.h"
+#include "superopt/search/search.h"
 
 #include <math.h>
 
 /* Errors that are let pass, in units of the last place of the sum of absolute values: what sums in
  * another order make, and what Toom-Cook's transforms make of it (measured: 4, 9). */
 static const double exact_error = 16, fast_error = 64;
+
+po_mu *po_plan_standalone_band(po_arena *arena, const band *b, po_standalone_step *lone) {
+    return b->window ? po_plan_window_standalone(arena, &b->b, b->window, lone)
+                     : po_plan_standalone_row_fusion(arena, &b->b, lone);
+}
+
+void po_plan_apply_band(po_schedule *to, const band *b) {
+    if (b->window)
+        po_plan_window_apply(to, &b->b, b->window);
+    else
+        po_row_fusion_apply(to, &b->b);
+}
 
 po_mu *po_plan_standalone_row_fusion(po_arena *arena, const po_row_fusion *b,
                                      po_standalone_step *lone) {
@@ -15,13 +28,7 @@ po_mu *po_plan_standalone_row_fusion(po_arena *arena, const po_row_fusion *b,
     po_schedule_start(&s, arena, b->naive, true);
     po_row_fusion_apply(&s, b);
     po_schedule_finish(&s);
-    s.mu->name = "step";
-    for (uint32_t i = s.mu->first; i != PO_NONE; i = s.mu->nodes[i].next)
-        s.mu->nodes[i].name = "step";
-    for (uint32_t i = 0; i < s.mu->n_tensors; i++)
-        s.mu->tensors[i].name = po_arena_printf(arena, "t%u", i);
-    for (uint32_t i = 0; i < s.mu->n_labels; i++)
-        s.mu->labels[i].name = po_arena_printf(arena, "l%u", i);
+    po_mu_unname(s.mu);
     for (uint32_t i = 0; i < b->n; i++)
         exact &= b->choice[i]->how->rounding != PO_ROUNDS;
     *lone = (po_standalone_step){.naive = b->naive,
@@ -63,16 +70,18 @@ static po_status is_for_all(const planning *p, const po_row_fusion *b, bool *is)
     return status;
 }
 
-static uint32_t add(planning *p, uint32_t first, const po_row_fusion *b, int64_t spread,
-                    uint32_t apart) {
+uint32_t po_plan_add_band(planning *p, uint32_t first, const po_row_fusion *b,
+                          const po_plan_window *w, int64_t spread, uint32_t apart, double gain) {
     po_standalone_step lone;
-    const po_mu *mu = po_plan_standalone_row_fusion(p->scratch, b, &lone);
-    lone.last = p->last;
     band one = {.b = *b,
+                .window = w,
                 .plan = p->steps[first].plan,
                 .first = first,
-                .form = po_plan_add_variant(p, mu, &lone, spread),
-                .apart = apart == PO_NONE ? p->n_bands : apart};
+                .apart = apart == PO_NONE ? p->n_bands : apart,
+                .gain = gain};
+    const po_mu *mu = po_plan_standalone_band(p->scratch, &one, &lone);
+    lone.last = p->last;
+    one.form = po_plan_add_variant(p, mu, &lone, spread);
     PO_PUSH(p->scratch, p->bands, p->n_bands, p->cap_bands, one);
     return p->n_bands - 1;
 }
@@ -174,6 +183,7 @@ po_status po_plan_candidates(planning *p, uint32_t plan) {
             if (one.rows[0] && one.gain > 0)
                 PO_PUSH(p->scratch, joins, n_joins, cap, one);
         }
+    PO_TRY(po_plan_windows(p, plan, spread));
     for (uint32_t i = 0; i < n_joins; i++) {
         uint32_t before = 0;
         for (uint32_t k = 0; k < n_joins; k++)
@@ -191,8 +201,9 @@ po_status po_plan_candidates(planning *p, uint32_t plan) {
             if (!is)
                 continue;
             if (apart == PO_NONE)
-                apart = add(p, joins[i].first, &one_by_one, spread, PO_NONE);
-            add(p, joins[i].first, &b, spread, apart);
+                apart = po_plan_add_band(p, joins[i].first, &one_by_one, NULL, spread, PO_NONE,
+                                         joins[i].gain);
+            po_plan_add_band(p, joins[i].first, &b, NULL, spread, apart, joins[i].gain);
         }
     }
     return PO_OK;
@@ -239,19 +250,29 @@ po_status po_plan_row_fusions(planning *p) {
     if (p->n_bands == 0)
         return PO_OK;
     bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms + 1);
-    for (uint32_t i = 0; i < p->n_bands; i++)
-        wanted[p->bands[i].form] = true;
-    PO_TRY(po_plan_read(p, wanted));
+    double *gain = PO_NEW_N(p->scratch, double, p->n_forms + 1);
+    for (uint32_t i = 0; i < p->n_bands; i++) {
+        const band *b = &p->bands[i];
+        wanted[b->form] = true;
+        gain[b->form] = fmax(gain[b->form], b->gain);
+    }
+    PO_TRY(po_plan_read(p, wanted, gain));
     choose(p);
     for (uint32_t i = 0; i < p->n_bands; i++) {
         const band *b = &p->bands[i];
         const po_mu *mu = b->b.naive;
         if (b->apart != i)
-            po_log(p->ctx, "bands of %lld rows: %.3f ms, %.3f one after the other%s: %s .. %s",
-                   (long long)b->b.rows, 1e3 * p->seconds[b->form],
-                   1e3 * p->seconds[p->bands[b->apart].form],
+            po_log(p->ctx, "%s: %.3f ms, %.3f one after the other%s: %s .. %s%s%s",
+                   b->window
+                       ? po_arena_printf(p->scratch, "window, estimate %.3f",
+                                         1e3 * b->window->found->estimate)
+                       : po_arena_printf(p->scratch, "bands of %lld rows", (long long)b->b.rows),
+                   1e3 * p->seconds[b->form], 1e3 * p->seconds[p->bands[b->apart].form],
                    p->steps[b->first].band == i ? ", taken" : "", mu->nodes[b->b.node[0]].name,
-                   mu->nodes[b->b.node[b->b.n - 1]].name);
+                   mu->nodes[b->b.node[b->b.n - 1]].name, b->window ? ": " : "",
+                   b->window ? po_arena_printf(p->scratch, "%s; %s", b->window->found->algebra,
+                                               b->window->found->schedule)
+                             : "");
     }
     return PO_OK;
 }
@@ -267,10 +288,17 @@ po_plan_step po_plan_row_fusion_row(const planning *p, po_arena *arena, const ba
     po_text name, schedule;
     po_text_init(&name, arena);
     po_text_init(&schedule, arena);
-    po_text_printf(&schedule, "bands of %lld rows: ", (long long)b->b.rows);
     po_plan_step row = {.seconds = p->seconds[b->form]};
+    if (b->window)
+        po_text_printf(&schedule, "found: %s; %s", b->window->found->algebra,
+                       b->window->found->schedule);
+    else
+        po_text_printf(&schedule, "bands of %lld rows: ", (long long)b->b.rows);
+    row.magnifies = b->window ? po_found_magnifies : 0;
     for (uint32_t i = 0; i < b->b.n; i++) {
         po_text_printf(&name, "%s%s", i ? "; " : "", mu->nodes[b->b.node[i]].name);
+        if (b->window)
+            continue;
         po_text_puts(&schedule, i ? "; " : "");
         b->b.choice[i]->how->tell(b->b.choice[i], &schedule);
         row.magnifies = fmax(row.magnifies, po_choice_magnifies(b->b.choice[i]));

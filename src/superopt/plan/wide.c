@@ -20,12 +20,10 @@ typedef struct wider {
     const int64_t *lengths; /* of the names */
 } wider;
 
-/* A choice at the larger size; NULL: it is no program there. */
-static po_mu *at_lengths(const wider *w, const step *s, uint32_t k, po_standalone_step *lone) {
+/* A program at the larger size; NULL: it is none there. */
+static po_mu *at_lengths(const wider *w, po_mu *mu) {
     planning *p = w->p;
     const po_mu_open *open;
-    po_mu *mu =
-        po_plan_standalone(p->scratch, p->plans[s->plan].lowered.mu, s->node, &s->choices[k], lone);
     if (po_mu_open_by(p->ctx, p->scratch, mu, &p->options->open->naming, &open) != PO_OK) {
         po_ctx_clear(p->ctx);
         return NULL;
@@ -34,20 +32,38 @@ static po_mu *at_lengths(const wider *w, const step *s, uint32_t k, po_standalon
     return there && po_mu_open_is_there(there) ? there : NULL;
 }
 
-/* Bytes that a step keeps beside what it reads and writes. */
-static double kept_by(const po_mu *mu, const po_standalone_step *lone) {
+/* A step's choice there. */
+static po_mu *choice_there(const wider *w, const step *s, uint32_t k, po_standalone_step *lone) {
+    planning *p = w->p;
+    return at_lengths(w, po_plan_standalone(p->scratch, p->plans[s->plan].lowered.mu, s->node,
+                                            &s->choices[k], lone));
+}
+
+/* Bytes that a program keeps for itself: what it writes and reads again. */
+static double kept_by(po_arena *scratch, const po_mu *mu) {
+    bool *written = PO_NEW_N(scratch, bool, mu->n_tensors + 1),
+         *read = PO_NEW_N(scratch, bool, mu->n_tensors + 1);
     double bytes = 0;
+    for (uint32_t n = 0; n < mu->n_nodes; n++) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k < s->n_in; k++)
+            read[s->in[k].tensor] = true;
+        if (mu->nodes[n].kind == PO_MU_STATEMENT)
+            written[s->out.tensor] = true;
+    }
     for (uint32_t i = 0; i < mu->n_tensors; i++) {
         const po_mu_tensor *t = &mu->tensors[i];
-        if ((t->place == PO_MU_DEVICE || t->place == PO_MU_SHARED) && !po_plan_is_naive(lone, i))
+        if ((t->place == PO_MU_DEVICE || t->place == PO_MU_SHARED) && written[i] && read[i])
             bytes += 4 * (double)t->floats;
     }
     return bytes;
 }
 
-/* A step with two ways at the larger size: as it is worked, and what keeps less. */
+/* A step, or those of a window, with two ways at the larger size: as worked at hand, and another
+ * that keeps less. */
 typedef struct rival {
     uint32_t step, choice; /* of planning.steps, and of its choices */
+    uint32_t window;       /* of planning.bands, in place of a choice; PO_NONE */
     uint32_t form[2];
     double kept[2];
 } rival;
@@ -57,15 +73,15 @@ typedef struct rival {
 static bool find_rival(const wider *w, uint32_t i, rival *r) {
     const step *s = &w->p->steps[i];
     po_standalone_step lone;
-    const po_mu *own = at_lengths(w, s, s->best, &lone), *least = NULL;
-    r->kept[0] = own ? kept_by(own, &lone) : 0;
+    const po_mu *own = choice_there(w, s, s->best, &lone), *least = NULL;
+    r->kept[0] = own ? kept_by(w->p->scratch, own) : 0;
     if (r->kept[0] <= cache)
         return false;
     r->kept[1] = much_less * r->kept[0];
     for (uint32_t k = 0; k < s->n; k++) {
         const po_mu *other =
-            k == s->best || w->p->seconds[s->form[k]] < 0 ? NULL : at_lengths(w, s, k, &lone);
-        const double kept = other ? kept_by(other, &lone) : 0;
+            k == s->best || w->p->seconds[s->form[k]] < 0 ? NULL : choice_there(w, s, k, &lone);
+        const double kept = other ? kept_by(w->p->scratch, other) : 0;
         if (!other || kept >= r->kept[1] ||
             po_plan_estimated(other) > about_as_much_work * po_plan_estimated(own))
             continue;
@@ -76,16 +92,96 @@ static bool find_rival(const wider *w, uint32_t i, rival *r) {
     if (!least)
         return false;
     r->step = i;
+    r->window = PO_NONE;
     r->form[0] = po_plan_add_variant(w->p, own, NULL, PO_KERNELS_COLD);
     r->form[1] = po_plan_add_variant(w->p, least, NULL, PO_KERNELS_COLD);
     return true;
 }
 
+/* --- windows --- */
+
+enum { MOST_RIVALS = 3 /* programs of a window that are read */ };
+
+/* Steps as they are worked at hand; NULL: bands reach beyond them. */
+static po_mu *as_worked(const wider *w, const band *b) {
+    planning *p = w->p;
+    po_schedule s;
+    po_schedule_start(&s, p->scratch, b->b.naive, true);
+    for (uint32_t i = b->first; i < b->first + b->b.n; i++) {
+        const step *st = &p->steps[i];
+        if (st->band == PO_NONE) {
+            po_schedule_step(&s, st->node, &st->choices[st->best]);
+            continue;
+        }
+        if (i + p->bands[st->band].b.n > b->first + b->b.n)
+            return NULL;
+        po_plan_apply_band(&s, &p->bands[st->band]);
+        i += p->bands[st->band].b.n - 1;
+    }
+    po_schedule_finish(&s);
+    po_mu_unname(s.mu);
+    return s.mu;
+}
+
+/* Estimate there, what is kept being written and read once. */
+static double estimate_there(const po_mu *mu, double kept) {
+    return po_plan_estimated(mu) + (kept > cache ? 2 * kept / bytes_a_second : 0);
+}
+
+/* The window's programs that promise most there; how many. */
+static uint32_t find_windows(const wider *w, uint32_t first, rival *rivals) {
+    planning *p = w->p;
+    const band *b = &p->bands[first];
+    po_standalone_step lone;
+    po_mu *worked = as_worked(w, b);
+    const po_mu *own = worked ? at_lengths(w, worked) : NULL;
+    double promise[MOST_RIVALS + 1];
+    uint32_t n = 0;
+    if (!own)
+        return 0;
+    const double kept = kept_by(p->scratch, own), now = estimate_there(own, kept);
+    if (kept <= cache)
+        return 0;
+    const uint32_t form = po_plan_add_variant(p, own, NULL, PO_KERNELS_COLD);
+    for (uint32_t i = 0; i < p->n_bands; i++) {
+        const band *o = &p->bands[i];
+        if (!o->window || o->apart != b->apart || o->first != b->first || p->seconds[o->form] < 0)
+            continue;
+        const po_mu *other = at_lengths(w, po_plan_standalone_band(p->scratch, o, &lone));
+        const double less = other ? kept_by(p->scratch, other) : 0;
+        if (!other || estimate_there(other, less) >= now)
+            continue;
+        uint32_t at = n;
+        for (; at > 0 && estimate_there(other, less) < promise[at - 1]; at--) {
+            promise[at] = promise[at - 1];
+            rivals[at] = rivals[at - 1];
+        }
+        promise[at] = estimate_there(other, less);
+        rivals[at] = (rival){.step = b->first,
+                             .window = i,
+                             .form = {form, po_plan_add_variant(p, other, NULL, PO_KERNELS_COLD)},
+                             .kept = {kept, less}};
+        n = n < MOST_RIVALS ? n + 1 : n;
+    }
+    return n;
+}
+
+/* By step: whether it is one of a window's that has rivals. */
 static uint32_t find_rivals(const wider *w, uint32_t plan, rival *rivals) {
     planning *p = w->p;
+    bool *taken = PO_NEW_N(p->scratch, bool, p->n_steps + 1);
     uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_bands; i++) {
+        const band *b = &p->bands[i];
+        if (b->plan != plan || b->apart != i)
+            continue;
+        const uint32_t more = find_windows(w, i, &rivals[n]);
+        for (uint32_t k = 0; k < b->b.n && more > 0; k++)
+            taken[b->first + k] = true;
+        n += more;
+    }
     for (uint32_t i = 0; i < p->n_steps; i++) {
-        if (p->steps[i].plan != plan)
+        if (p->steps[i].plan != plan || taken[i])
             continue;
         if (p->steps[i].band != PO_NONE)
             i += p->bands[p->steps[i].band].b.n - 1;
@@ -98,15 +194,23 @@ static uint32_t find_rivals(const wider *w, uint32_t plan, rival *rivals) {
 /* Seconds of a way at the larger size: as read, or by estimate, where what it keeps is written and
  * read once. */
 static double seconds_there(const planning *p, const rival *r, uint32_t k, bool measured) {
-    const double moved = r->kept[k] > cache ? 2 * r->kept[k] / bytes_a_second : 0;
-    return measured ? p->seconds[r->form[k]] : po_plan_estimated(p->forms[r->form[k]].mu) + moved;
+    return measured ? p->seconds[r->form[k]] : estimate_there(p->forms[r->form[k]].mu, r->kept[k]);
 }
 
 /* What a step loses at hand. Where that is not read it is half of what it saves, so that sizes are
  * parted half way. */
 static double lost_here(const planning *p, const rival *r, double saved, bool measured) {
     const step *s = &p->steps[r->step];
-    const double other = p->seconds[s->form[r->choice]], best = p->seconds[s->form[s->best]];
+    double other = r->window == PO_NONE ? p->seconds[s->form[r->choice]] : 0, best = 0;
+    const uint32_t n = r->window == PO_NONE ? 1 : p->bands[r->window].b.n;
+    if (r->window != PO_NONE)
+        other = p->seconds[p->bands[r->window].form];
+    for (uint32_t i = r->step; i < r->step + n; i++) {
+        const uint32_t taken = r->window == PO_NONE ? PO_NONE : p->steps[i].band;
+        best += taken == PO_NONE ? p->seconds[p->steps[i].form[p->steps[i].best]]
+                                 : p->seconds[p->bands[taken].form];
+        i += taken == PO_NONE ? 0 : p->bands[taken].b.n - 1;
+    }
     return !measured || other <= 0 ? saved / larger : fmax(0, other - best);
 }
 
@@ -124,6 +228,14 @@ static uint32_t keep_faster(const planning *p, rival *rivals, uint32_t n, bool m
             continue;
         po_log(p->ctx, "%s, %.0f times as large: %.3f ms, %.3f with less kept",
                p->plans[s->plan].lowered.mu->nodes[s->node].name, larger, 1e3 * own, 1e3 * other);
+        if (left > 0 && rivals[left - 1].step == r->step) { /* of a window the best */
+            const double before = seconds_there(p, &rivals[left - 1], 1, measured);
+            if (other >= before)
+                continue;
+            *saved -= own - before;
+            *lost -= lost_here(p, &rivals[left - 1], own - before, measured);
+            left--;
+        }
         *saved += own - other;
         *lost += lost_here(p, r, own - other, measured);
         rivals[left++] = *r;
@@ -132,13 +244,24 @@ static uint32_t keep_faster(const planning *p, rival *rivals, uint32_t n, bool m
 }
 
 static void apply(planning *p, uint32_t plan, const rival *rivals, uint32_t n, double from) {
-    uint32_t *choice = PO_NEW_N(p->scratch, uint32_t, p->n_steps + 1);
-    for (uint32_t i = 0; i < p->n_steps; i++)
+    uint32_t *choice = PO_NEW_N(p->scratch, uint32_t, p->n_steps + 1),
+             *bands = PO_NEW_N(p->scratch, uint32_t, p->n_steps + 1);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
         choice[i] = p->steps[i].best;
-    for (uint32_t i = 0; i < n; i++)
-        choice[rivals[i].step] = rivals[i].choice;
+        bands[i] = p->steps[i].band;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const rival *r = &rivals[i];
+        if (r->window == PO_NONE) {
+            choice[r->step] = r->choice;
+            continue;
+        }
+        for (uint32_t k = 0; k < p->bands[r->window].b.n; k++)
+            bands[r->step + k] = PO_NONE;
+        bands[r->step] = r->window;
+    }
     po_schedule s;
-    po_plan_schedule(p, p->arena, plan, choice, &s);
+    po_plan_schedule(p, p->arena, plan, choice, bands, &s);
     po_plan_other *wide = po_plan_other_of(p, plan, s.mu, s.packed, s.n_packed);
     wide->from = from;
     p->plans[plan].wide = wide;
@@ -162,13 +285,14 @@ po_status po_plan_add_wide(planning *p, uint32_t plan, bool measured) {
     for (uint32_t k = 0; k < naming->n_names; k++)
         lengths[k] = llround((double)naming->lengths[k] * pow(larger, 1.0 / naming->n_names));
     const wider w = {p, lengths};
-    rival *rivals = PO_NEW_N(p->scratch, rival, p->n_steps + 1);
+    rival *rivals =
+        PO_NEW_N(p->scratch, rival, p->n_steps + (MOST_RIVALS + 1) * (size_t)p->n_bands + 1);
     uint32_t n = find_rivals(&w, plan, rivals);
     bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms + 1);
     for (uint32_t i = 0; i < n; i++)
         wanted[rivals[i].form[0]] = wanted[rivals[i].form[1]] = true;
     if (n > 0 && measured)
-        PO_TRY(po_plan_read(p, wanted));
+        PO_TRY(po_plan_read(p, wanted, NULL));
     double saved, lost;
     n = keep_faster(p, rivals, n, measured, &saved, &lost);
     if (n == 0 || saved < worth_it * larger * seconds_here(p, plan, measured))

@@ -232,6 +232,23 @@ static po_hash shape_of(const search_skeleton *s) {
     return sum;
 }
 
+/* Whether a sign is turned that another operation has: a + -b is a - b. */
+static bool turns_a_sign(const search_skeleton *s) {
+    for (uint32_t i = 0; i < s->n; i++) {
+        const search_node *n = &s->node[i];
+        if (n->kind != SEARCH_FUNCTION)
+            continue;
+        for (uint32_t k = 0; k < search_arity(n); k++) {
+            const search_node *x = &s->node[n->arg[k]];
+            if ((n->function == PO_MU_PLUS && x->kind == SEARCH_FUNCTION &&
+                 x->function == PO_MU_NEGATE) ||
+                (n->function == PO_MU_NEGATE && x->kind == SEARCH_NUMBER))
+                return true;
+        }
+    }
+    return false;
+}
+
 static void keep(algebra *a, double cost) {
     if (a->n == a->most && cost >= a->out[a->n - 1].cost)
         return;
@@ -264,6 +281,8 @@ static void keep(algebra *a, double cost) {
         }
         at[i] = s.n++;
     }
+    if (turns_a_sign(&s))
+        return;
     s.shape = shape_of(&s);
     for (uint32_t i = 0; i < a->n; i++)
         if (po_hash_equal(a->out[i].shape, s.shape)) {
@@ -366,6 +385,22 @@ bool search_is_fraction(const search_problem *p, const search_node *n, double *o
     return *over / *under == n->value;
 }
 
+bool search_is_product(const search_problem *p, const search_node *n, double *a, double *b) {
+    if (n->kind != SEARCH_NUMBER || n->form == PO_NONE ||
+        po_form_number(p->plain, n->value) == n->form)
+        return false;
+    for (uint32_t i = 0; i < p->n_numbers; i++)
+        for (uint32_t k = i; k < p->n_numbers; k++) {
+            const uint32_t x = po_form_number(p->plain, p->number[i]),
+                           y = po_form_number(p->plain, p->number[k]);
+            *a = p->number[i];
+            *b = p->number[k];
+            if (x != PO_NONE && y != PO_NONE && po_form_multiply(p->plain, x, y) == n->form)
+                return true;
+        }
+    return false;
+}
+
 uint32_t search_node_form(const search_problem *p, const search_node *n, const uint32_t *form) {
     uint32_t x[3], classes[PO_MU_MAX_RANK], rank = 0;
     for (uint32_t k = 0; k < search_arity(n); k++)
@@ -378,6 +413,9 @@ uint32_t search_node_form(const search_problem *p, const search_node *n, const u
         return po_form_leaf(p->exact, n->tensor, rank, classes);
     case SEARCH_NUMBER: {
         double over, under;
+        if (search_is_product(p, n, &over, &under))
+            return po_form_multiply(p->exact, po_form_number(p->exact, over),
+                                    po_form_number(p->exact, under));
         if (search_is_fraction(p, n, &over, &under))
             return po_form_divide(p->exact, po_form_number(p->exact, over),
                                   po_form_number(p->exact, under));

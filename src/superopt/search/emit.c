@@ -13,6 +13,9 @@ typedef struct emitting {
     int64_t panel[PO_FORM_CLASSES]; /* 0: not cut into panels */
     uint32_t step, grid, loop;      /* nodes; PO_NONE */
     uint32_t factor;                /* tensor: exp(old maximum - maximum) */
+    const char *name;               /* of the steps */
+    bool copied[SEARCH_NODES];      /* by sum: its operand, to the block */
+    po_mu_access copy[SEARCH_NODES];
 } emitting;
 
 /* --- labels --- */
@@ -65,8 +68,10 @@ static uint32_t bound(const emitting *e, uint32_t class, int64_t *chunk) {
 }
 
 static po_mu_access packed_access(emitting *e, uint32_t naive, uint32_t lane) {
-    const po_mu_tensor *t = &e->w.to->naive->tensors[naive];
-    po_panels panels = {.weight_tensor = naive, .split = PO_NONE, .panel = e->panel[lane]};
+    const po_mu_tensor *t = &e->w.p->naive->tensors[naive];
+    po_panels panels = {.weight_tensor = e->w.view ? e->w.view[naive].tensor : naive,
+                        .split = PO_NONE,
+                        .panel = e->panel[lane]};
     for (uint32_t x = 0; x < t->rank; x++)
         if (e->w.p->axes[naive][x] == lane)
             panels.split = x;
@@ -118,37 +123,66 @@ static uint32_t value_of(statement *st, uint32_t i) {
     return st->item[i];
 }
 
-/* A product's operand of which the loop sees a strip, its rows far apart in memory: they fall on
- * few sets of the cache, and are read again for every few rows of the other operand. */
-static uint32_t far_operand(const emitting *e, uint32_t i, uint32_t lane) {
-    const search_node *n = &e->w.s->node[i], *x = &e->w.s->node[n->arg[0]];
-    if (!e->k->staged || e->l.stage[i] != SEARCH_INSIDE || n->kind != SEARCH_SUM ||
-        lane != e->k->loop || x->kind != SEARCH_FUNCTION)
-        return PO_NONE;
-    for (uint32_t k = 0; k < search_arity(x); k++) {
-        const search_node *o = &e->w.s->node[x->arg[k]];
-        if (o->kind == SEARCH_LEAF && (o->labels >> lane & 1) && (o->labels >> n->class & 1) &&
-            e->w.p->naive->tensors[o->tensor].place == PO_MU_INPUT)
-            return x->arg[k];
-    }
-    return PO_NONE;
+/* The copy's access, its lane last. */
+static po_mu_access copy_access(emitting *e, uint32_t copy, uint64_t labels, uint32_t lane) {
+    uint32_t classes[PO_FORM_CLASSES];
+    uint32_t n = search_classes_of(e->w.p, labels & ~((uint64_t)1 << lane), classes);
+    po_mu_access a = po_mu_access_of(e->w.to->mu, copy);
+    classes[n++] = lane;
+    for (uint32_t x = 0; x < n; x++)
+        search_at(&e->w, &a, x, classes[x]);
+    return a;
 }
 
-static uint32_t stage(emitting *e, uint32_t parent, uint32_t leaf, uint32_t lane) {
+/* Copies an operand of a sum to the block, where its statement reads it by `lane`. */
+static void make_copy(emitting *e, uint32_t parent, uint32_t sum, uint32_t leaf, uint32_t lane,
+                      bool turned) {
     po_mu *mu = e->w.to->mu;
-    uint32_t copy = search_tensor(&e->w, "strip", PO_MU_SHARED, e->w.s->node[leaf].labels, e->loop);
+    const uint64_t labels = e->w.s->node[leaf].labels;
+    uint32_t classes[PO_FORM_CLASSES];
+    uint32_t n = search_classes_of(e->w.p, labels & ~((uint64_t)1 << lane), classes);
+    int64_t dims[PO_MU_MAX_RANK];
+    for (uint32_t x = 0; x < n; x++)
+        dims[x] = e->w.p->extent[classes[x]];
+    dims[n] = e->w.p->extent[lane];
+    uint32_t copy = po_mu_add_tensor(mu, "strip", PO_MU_SHARED, n + 1, dims);
+    mu->tensors[copy].scope = parent == e->step ? PO_NONE : parent;
     uint32_t id = po_mu_add_statement(mu, parent, PO_MU_SET);
-    mu->nodes[id].statement.out = search_access(&e->w, copy, e->w.s->node[leaf].labels);
+    po_mu_access to = copy_access(e, copy, labels, lane);
+    e->copy[sum] = to;
+    e->copied[sum] = true;
+    mu->nodes[id].statement.out = to;
     po_mu_item_of(mu, id, PO_MU_OPERAND,
                   po_mu_operand(mu, id, search_border_access(&e->w, e->w.s->node[leaf].tensor)), 0,
                   0);
+    if (turned && e->w.p->extent[lane] >= PO_MU_VECTOR) { /* squares of so many rows and lanes */
+        const uint32_t row = classes[n - 1];
+        const int64_t rows = e->w.p->extent[row];
+        mu->nodes[id].statement.lane = e->w.label[lane].terms[0].label;
+        mu->nodes[id].statement.vectors = 1;
+        mu->nodes[id].statement.row = e->w.label[row].terms[0].label;
+        mu->nodes[id].statement.rows = (uint32_t)(rows < PO_MU_VECTOR ? rows : PO_MU_VECTOR);
+        return;
+    }
     int64_t size = e->k->step < e->w.p->extent[lane] ? e->k->step : e->w.p->extent[lane];
     if (size >= PO_MU_VECTOR) {
         mu->nodes[id].statement.lane = e->w.label[lane].terms[0].label;
         mu->nodes[id].statement.vectors =
             (uint32_t)((size < 64 ? size + PO_MU_VECTOR - 1 : 64) / PO_MU_VECTOR);
     }
-    return copy;
+}
+
+/* What the loop reads again and again is copied before it. */
+static void make_copies_before_loop(emitting *e) {
+    for (uint32_t i = 0; i <= e->k->root; i++) {
+        bool turned, reduced;
+        if (e->l.stage[i] != SEARCH_INSIDE || e->w.s->node[i].kind != SEARCH_SUM)
+            continue;
+        const uint32_t lane = search_lane(e->w.p, e->w.s, &e->l, i, &reduced);
+        const uint32_t leaf = search_copied(e->w.p, e->w.s, e->k, &e->l, i, lane, &turned);
+        if (leaf != PO_NONE && !(e->w.s->node[leaf].labels >> e->k->loop & 1))
+            make_copy(e, e->grid, i, leaf, lane, turned);
+    }
 }
 
 static uint32_t chunk_rows(int64_t size) {
@@ -253,9 +287,10 @@ static void write_node(emitting *e, uint32_t parent, uint32_t i) {
     }
     bool is_lane_reduced;
     uint32_t lane_class = search_lane(e->w.p, e->w.s, &e->l, i, &is_lane_reduced);
-    uint32_t far = lane_class == PO_NONE ? PO_NONE : far_operand(e, i, lane_class), strip = 0;
-    if (far != PO_NONE)
-        strip = stage(e, parent, far, lane_class);
+    bool turned = false;
+    const uint32_t far = search_copied(e->w.p, e->w.s, e->k, &e->l, i, lane_class, &turned);
+    if (far != PO_NONE && !e->copied[i])
+        make_copy(e, parent, i, far, lane_class, turned);
     uint32_t id = po_mu_add_statement(mu, parent,
                                       n->kind == SEARCH_SUM       ? PO_MU_ADD
                                       : n->kind == SEARCH_MAXIMUM ? PO_MU_MAXIMUM
@@ -265,7 +300,7 @@ static void write_node(emitting *e, uint32_t parent, uint32_t i) {
     for (uint32_t k = 0; k < SEARCH_NODES; k++)
         st.item[k] = PO_NONE;
     if (far != PO_NONE)
-        st.item[far] = operand_of(&st, search_access(&e->w, strip, e->w.s->node[far].labels));
+        st.item[far] = operand_of(&st, e->copy[i]);
     value_of(&st, reduces ? n->arg[0] : i);
     mu->nodes[id].statement.fresh = reduces && i != e->l.shift && !e->l.rescaled[i];
     mu->nodes[id].statement.fused = e->l.fused[i];
@@ -293,9 +328,10 @@ static void kernel(emitting *e, uint32_t number, uint32_t of) {
     search_lay(e->w.p, e->w.s, e->k, e->made, &e->l);
     make_labels(e);
     e->step = e->grid = po_mu_add_step(
-        mu, of > 1 ? po_arena_printf(e->w.p->arena, "%s, part %u of %u", mu->name, number + 1, of)
-                   : mu->name);
+        mu, of > 1 ? po_arena_printf(mu->arena, "%s, part %u of %u", e->name, number + 1, of)
+                   : e->name);
     e->loop = PO_NONE;
+    memset(e->copied, 0, sizeof e->copied);
     uint32_t scope = PO_NONE;
     for (uint32_t i = 0; i < e->k->n_grid; i++) {
         int64_t chunk = e->k->chunk[i];
@@ -308,7 +344,9 @@ static void kernel(emitting *e, uint32_t number, uint32_t of) {
             e->tensor[i] = search_tensor(&e->w, "t", PO_MU_DEVICE, e->w.s->node[i].labels, PO_NONE);
         else if (stage >= SEARCH_BEFORE && !e->l.on_tile[i] && stage != SEARCH_INSIDE &&
                  i + 1 < e->w.s->n)
-            e->tensor[i] = search_tensor(&e->w, "t", PO_MU_SHARED, e->w.s->node[i].labels, scope);
+            e->tensor[i] = e->l.over[i] != PO_NONE ? e->tensor[e->l.over[i]]
+                                                   : search_tensor(&e->w, "t", PO_MU_SHARED,
+                                                                   e->w.s->node[i].labels, scope);
         else if (e->l.in_loop_sum[i])
             e->tensor[i] = search_tensor(&e->w, "t", PO_MU_SHARED, e->w.s->node[i].labels, scope);
         else if (e->l.on_tile[i])
@@ -323,12 +361,15 @@ static void kernel(emitting *e, uint32_t number, uint32_t of) {
     }
     if (e->k->loop != PO_NONE) {
         int64_t chunk = e->k->step;
+        make_copies_before_loop(e);
         uint32_t label = bound(e, e->k->loop, &chunk);
         e->loop = po_mu_add_loop(mu, e->grid, PO_MU_FOR, label, chunk);
         for (uint32_t i = 0; i < e->k->root; i++)
             if (e->l.stage[i] == SEARCH_INSIDE && !e->l.in_loop_sum[i] && !e->l.on_tile[i])
                 e->tensor[i] =
-                    search_tensor(&e->w, "t", PO_MU_SHARED, e->w.s->node[i].labels, e->loop);
+                    e->l.over[i] != PO_NONE
+                        ? e->tensor[e->l.over[i]]
+                        : search_tensor(&e->w, "t", PO_MU_SHARED, e->w.s->node[i].labels, e->loop);
         write_stage(e, e->loop, SEARCH_INSIDE);
     }
     write_stage(e, e->grid, SEARCH_AFTER);
@@ -336,36 +377,53 @@ static void kernel(emitting *e, uint32_t number, uint32_t of) {
         e->made[e->k->root] = true;
 }
 
-const uint32_t *search_emit(const search_problem *p, const search_plan *plan, po_schedule *to) {
-    emitting e = {.w = {.p = p, .s = plan->skeleton, .to = to}};
-    e.w.leaf = PO_NEW_N(p->arena, uint32_t, to->naive->n_tensors);
-    for (uint32_t i = 0; i < to->naive->n_tensors; i++)
-        e.w.leaf[i] = PO_NONE;
+/* Writes the steps, and lays out what they keep; what is INPUT or OUTPUT is the caller's. */
+static void write_steps(emitting *e, const search_plan *plan) {
+    const search_problem *p = e->w.p;
+    po_mu *mu = e->w.to->mu;
+    const uint32_t before = mu->n_tensors;
+    e->w.leaf = PO_NEW_N(p->arena, uint32_t, p->naive->n_tensors + 1);
+    for (uint32_t i = 0; i < p->naive->n_tensors; i++)
+        e->w.leaf[i] = PO_NONE;
     for (uint32_t i = 0; i < plan->n; i++) {
-        e.k = &plan->kernel[i];
-        kernel(&e, i, plan->n);
+        e->k = &plan->kernel[i];
+        kernel(e, i, plan->n);
     }
-    for (uint32_t i = 0; i < to->mu->n_tensors; i++) {
-        const po_mu_tensor *t = &to->mu->tensors[i];
+    for (uint32_t i = before; i < mu->n_tensors; i++) {
+        const po_mu_tensor *t = &mu->tensors[i];
         bool is_border = false;
-        for (uint32_t k = 0; k < to->naive->n_tensors; k++)
-            is_border |= e.w.leaf[k] == i;
+        for (uint32_t k = 0; k < p->naive->n_tensors; k++)
+            is_border |= e->w.leaf[k] == i;
+        for (uint32_t k = 0; k < e->w.to->naive->n_tensors; k++)
+            is_border |= e->w.to->tensor[k] == i;
         if (t->place == PO_MU_REGISTER)
-            po_mu_layout(to->mu, i, 1, 0);
+            po_mu_layout(mu, i, 1, 0);
         else if (!is_border && (t->place == PO_MU_SHARED || t->place == PO_MU_DEVICE))
-            po_schedule_lay(to->mu, i);
+            po_schedule_lay(mu, i);
     }
-    const char **name = PO_NEW_N(p->arena, const char *, to->naive->n_tensors + 1);
-    for (uint32_t k = 0; k < to->naive->n_tensors; k++)
+}
+
+const uint32_t *search_emit(const search_problem *p, const search_plan *plan, po_schedule *to) {
+    emitting e = {.w = {.p = p, .s = plan->skeleton, .to = to}, .name = to->mu->name};
+    write_steps(&e, plan);
+    const char **name = PO_NEW_N(p->arena, const char *, p->naive->n_tensors + 1);
+    for (uint32_t k = 0; k < p->naive->n_tensors; k++)
         name[k] = e.w.leaf[k] == PO_NONE ? NULL : to->mu->tensors[e.w.leaf[k]].name;
     po_schedule_finish(to);
-    for (uint32_t k = 0; k < to->naive->n_tensors; k++) {
+    for (uint32_t k = 0; k < p->naive->n_tensors; k++) {
         e.w.leaf[k] = PO_NONE; /* numbers have changed, names have not */
         for (uint32_t i = 0; i < to->mu->n_tensors && name[k]; i++)
             if (strcmp(to->mu->tensors[i].name, name[k]) == 0)
                 e.w.leaf[k] = i;
     }
     return e.w.leaf;
+}
+
+void po_search_append(const po_found *found, const po_mu_view *view, const char *name,
+                      po_schedule *to) {
+    emitting e = {.w = {.p = found->problem, .s = found->plan->skeleton, .to = to, .view = view},
+                  .name = name};
+    write_steps(&e, found->plan);
 }
 
 void search_tell_plan(const search_problem *p, const search_plan *plan, po_text *text) {

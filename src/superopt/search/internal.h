@@ -10,6 +10,8 @@ enum { SEARCH_POLL = 1 << 13 }; /* states from one look at the time to the next 
 
 /* --- what is searched for (problem.c) --- */
 
+enum { SEARCH_NUMBERS = 16 };
+
 typedef uint32_t search_axes[PO_MU_MAX_RANK]; /* class by axis; PO_NONE where the length is 1 */
 
 typedef struct search_problem {
@@ -31,6 +33,8 @@ typedef struct search_problem {
     po_gpu_math math;   /* of products on it */
     po_mu_type half;    /* what its 16-bit tensors hold; PO_MU_F32: it has none */
     bool strict;        /* nothing that rounds otherwise than the steps (laws.c) */
+    uint32_t n_numbers; /* that the naive muGraph has, the first of them */
+    double number[SEARCH_NUMBERS];
 } search_problem;
 
 /* What programs may differ in from the steps (laws.c). */
@@ -118,6 +122,8 @@ bool search_naive(const search_problem *p, search_skeleton *s);
 uint32_t search_node_form(const search_problem *p, const search_node *n, const uint32_t *form);
 /* Whether a NUMBER is a fraction that no double is, 2/3: its parts. */
 bool search_is_fraction(const search_problem *p, const search_node *n, double *over, double *under);
+/* Whether it is a product of two of the naive muGraph's that no double is. */
+bool search_is_product(const search_problem *p, const search_node *n, double *a, double *b);
 /* The exact form of a skeleton. */
 uint32_t search_exact_form(const search_problem *p, const search_skeleton *s);
 void search_tell_skeleton(const search_problem *p, const search_skeleton *s, po_text *text);
@@ -160,6 +166,7 @@ typedef struct search_layout {
     bool fused[SEARCH_NODES];       /* to the statement of its argument */
     uint32_t tile[SEARCH_NODES];    /* of a fused one: that argument */
     bool on_tile[SEARCH_NODES];     /* stays in registers for the one fused to it */
+    uint32_t over[SEARCH_NODES];    /* is written over this node, which nothing needs any more */
     uint32_t shift;                 /* node of the running maximum; PO_NONE */
 } search_layout;
 
@@ -175,6 +182,16 @@ int64_t search_panel(const search_problem *p, uint32_t class);
 /* Whether the sum reads this operand as a weight in panels along `lane`. */
 bool search_is_packed(const search_problem *p, const search_skeleton *s, uint32_t sum,
                       uint32_t operand, uint32_t lane);
+/* Whether the sum is of products with an operand that has the class it adds up in neighbouring
+ * elements, where lanes are wanted: the block gets a turned copy. */
+bool search_is_turned(const search_problem *p, const search_skeleton *s, uint32_t sum,
+                      uint32_t operand, uint32_t lane);
+/* The operand of a sum of products that is copied to the block first, PO_NONE: none. It has to be
+ * turned, or its rows lie far apart in memory: they fall on few sets of the cache, and are read
+ * again for every few rows of the other operand. Where it has not the label of the loop, the copy
+ * is made before it. */
+uint32_t search_copied(const search_problem *p, const search_skeleton *s, const search_kernel *k,
+                       const search_layout *l, uint32_t sum, uint32_t lane, bool *turned);
 /* Rows of a product's register tile: how many there are, and their class (PO_NONE: no product). */
 int64_t search_rows(const search_problem *p, const search_skeleton *s, const search_kernel *k,
                     const search_layout *l, uint32_t i, uint32_t lane, uint32_t *row);

@@ -155,6 +155,44 @@ static void join_statements(laying *z) {
     }
 }
 
+/* The first of the statements' nodes that a node is part of. */
+static uint32_t statement_of(const laying *z, uint32_t i) {
+    while (z->l->stage[i] == SEARCH_INLINE)
+        i = z->user[i];
+    return i;
+}
+
+/* Whether the last that reads a node is i's own statement, which reads it element by element. */
+static bool ends_with(const laying *z, uint32_t node, uint32_t i) {
+    bool any = false;
+    for (uint32_t u = node + 1; u <= z->k->root; u++)
+        for (uint32_t k = 0; z->in[u] && k < search_arity(&z->s->node[u]); k++) {
+            if (z->s->node[u].arg[k] != node)
+                continue;
+            const uint32_t at = statement_of(z, u);
+            any |= at == i;
+            if (at > i || z->l->stage[at] != z->l->stage[i] || z->l->on_tile[at])
+                return false;
+        }
+    return any;
+}
+
+/* What is made element by element stands where the last of what it is made of stood. */
+static void write_over(laying *z) {
+    const search_skeleton *s = z->s;
+    for (uint32_t i = 0; i <= z->k->root; i++)
+        z->l->over[i] = PO_NONE;
+    for (uint32_t i = 0; i < z->k->root; i++) {
+        if (!z->in[i] || s->node[i].kind != SEARCH_FUNCTION || z->l->stage[i] == SEARCH_INLINE ||
+            z->l->fused[i] || z->l->on_tile[i])
+            continue;
+        for (uint32_t a = 0; a < i && z->l->over[i] == PO_NONE; a++)
+            if (z->in[a] && z->l->stage[a] == z->l->stage[i] && !z->l->in_loop_sum[a] &&
+                !z->l->on_tile[a] && s->node[a].labels == s->node[i].labels && ends_with(z, a, i))
+                z->l->over[i] = a;
+    }
+}
+
 bool search_lay(const search_problem *p, const search_skeleton *s, const search_kernel *k,
                 const bool *made, search_layout *l) {
     laying z = {.p = p, .s = s, .k = k, .l = l};
@@ -163,6 +201,7 @@ bool search_lay(const search_problem *p, const search_skeleton *s, const search_
     if (!around_loop(&z))
         return false;
     join_statements(&z);
+    write_over(&z);
     return true;
 }
 
@@ -205,6 +244,62 @@ bool search_is_packed(const search_problem *p, const search_skeleton *s, uint32_
            (o->labels >> lane & 1) && (o->labels >> n->class & 1) && search_panel(p, lane) > 0;
 }
 
+bool search_is_turned(const search_problem *p, const search_skeleton *s, uint32_t sum,
+                      uint32_t operand, uint32_t lane) {
+    enum { ENOUGH = 16 /* rows of the other operand that read a copy */ };
+    const search_node *n = &s->node[sum], *o = &s->node[operand];
+    if (p->gpu || n->kind != SEARCH_SUM || o->kind != SEARCH_LEAF || lane == PO_NONE ||
+        lane == n->class || p->naive->tensors[o->tensor].place != PO_MU_INPUT ||
+        !(o->labels >> lane & 1) || last_axis(p, s, operand) != n->class)
+        return false;
+    const search_node *product = &s->node[n->arg[0]];
+    if (product->kind != SEARCH_FUNCTION || product->function != PO_MU_TIMES ||
+        (product->arg[0] == operand) == (product->arg[1] == operand))
+        return false;
+    const uint32_t other = product->arg[product->arg[0] == operand];
+    return search_elements(p, s->node[other].labels & ~o->labels) >= ENOUGH;
+}
+
+/* Whether the rows of a block's part of a tensor, along the class that is added up, lie at least
+ * twice as far apart as they are long. */
+static bool lies_apart(const search_problem *p, const search_kernel *k, uint32_t tensor,
+                       uint32_t class) {
+    const po_mu_tensor *t = &p->naive->tensors[tensor];
+    int64_t length = 1, step = 1;
+    for (uint32_t x = t->rank; x-- > 0 && p->axes[tensor][x] != class;) {
+        const uint32_t c = p->axes[tensor][x];
+        step *= t->dims[x];
+        length *= c == PO_NONE ? 1 : search_chunk_in(p, k, c, true);
+    }
+    return step >= 2 * length && length >= PO_MU_VECTOR;
+}
+
+uint32_t search_copied(const search_problem *p, const search_skeleton *s, const search_kernel *k,
+                       const search_layout *l, uint32_t sum, uint32_t lane, bool *turned) {
+    enum { ENOUGH = 24 /* rows of the other operand that read a copy */ };
+    const search_node *n = &s->node[sum], *x = &s->node[n->arg[0]];
+    *turned = false;
+    if (n->kind != SEARCH_SUM || x->kind != SEARCH_FUNCTION || lane == PO_NONE || p->gpu)
+        return PO_NONE;
+    for (uint32_t a = 0; a < search_arity(x); a++) {
+        const uint32_t operand = x->arg[a], other = x->arg[a == 0];
+        const search_node *o = &s->node[operand];
+        *turned = search_is_turned(p, s, sum, operand, lane);
+        if (*turned)
+            return operand;
+        if (o->kind != SEARCH_LEAF || !(o->labels >> lane & 1) || !(o->labels >> n->class & 1) ||
+            p->naive->tensors[o->tensor].place != PO_MU_INPUT || search_arity(x) != 2)
+            continue;
+        const bool inside = k->loop != PO_NONE && (o->labels >> k->loop & 1);
+        const uint64_t rows = s->node[other].labels & ~o->labels;
+        if ((k->staged && l->stage[sum] == SEARCH_INSIDE && lane == k->loop) ||
+            (last_axis(p, s, operand) == lane && lies_apart(p, k, o->tensor, n->class) &&
+             search_held(p, k, rows, inside) >= ENOUGH))
+            return operand;
+    }
+    return PO_NONE;
+}
+
 /* Whether the class lies in neighbouring elements wherever the statement has it. */
 static bool is_lane(const search_problem *p, const search_skeleton *s, const search_layout *l,
                     uint32_t statement, uint32_t i, uint32_t class, bool *any) {
@@ -219,7 +314,8 @@ static bool is_lane(const search_problem *p, const search_skeleton *s, const sea
         }
         if (!(from->labels >> class & 1))
             continue;
-        if (!search_is_packed(p, s, statement, a, class) && last_axis(p, s, a) != class)
+        if (last_axis(p, s, a) != class && !search_is_packed(p, s, statement, a, class) &&
+            !search_is_turned(p, s, statement, a, class))
             return false;
         *any = true;
     }

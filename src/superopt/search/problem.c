@@ -84,12 +84,21 @@ static uint32_t leaf(const reading *r, po_forms *f, uint32_t tensor) {
     return po_form_leaf(f, tensor, n, classes);
 }
 
+static void note_number(search_problem *p, double value) {
+    for (uint32_t i = 0; i < p->n_numbers; i++)
+        if (p->number[i] == value)
+            return;
+    if (p->n_numbers < SEARCH_NUMBERS)
+        p->number[p->n_numbers++] = value;
+}
+
 static uint32_t value_of(const reading *r, const po_mu_statement *s, po_forms *f,
                          const uint32_t *forms) {
     uint32_t value[PO_MU_MAX_ITEMS];
     for (uint32_t i = 0; i < s->n_items; i++) {
         const po_mu_item *m = &s->items[i];
         if (m->function == PO_MU_CONST) {
+            note_number(r->p, m->value);
             value[i] = po_form_number(f, m->value);
             continue;
         }
@@ -145,8 +154,8 @@ static void order_classes(search_problem *p) {
             uint32_t before = 0;
             for (uint32_t i = 0; i < p->naive->n_tensors && !done[c]; i++) {
                 po_mu_place place = p->naive->tensors[i].place;
-                bool counts =
-                    place == PO_MU_INPUT || place == PO_MU_WEIGHT || place == PO_MU_OUTPUT;
+                bool counts = place == PO_MU_INPUT || place == PO_MU_WEIGHT ||
+                              place == PO_MU_OUTPUT || place == PO_MU_DEVICE;
                 for (uint32_t x = 0; counts && x < p->naive->tensors[i].rank; x++)
                     for (uint32_t y = x + 1; y < p->naive->tensors[i].rank; y++)
                         before +=

@@ -68,8 +68,7 @@ static po_status fastest(po_ctx *ctx, const po_plan_options *options, const po_m
     return PO_OK;
 }
 
-/* What laws that round make of it: sums of others, and quotients. */
-static const double found_magnifies = 2;
+const double po_found_magnifies = 2;
 
 static void take(po_arena *arena, po_plan *plan, const po_found *f, bool exact, uint32_t tried) {
     double flops = 0;
@@ -83,7 +82,7 @@ static void take(po_arena *arena, po_plan *plan, const po_found *f, bool exact, 
                           .seconds = f->seconds,
                           .estimated = po_plan_estimated_small(f->mu),
                           .tried = tried,
-                          .magnifies = exact ? 1 : found_magnifies,
+                          .magnifies = exact ? 1 : po_found_magnifies,
                           .made = PO_NONE};
     plan->mu = f->mu;
     plan->small = plan->wide = NULL;
@@ -98,7 +97,7 @@ po_status po_search_region(po_ctx *ctx, po_arena *arena, const po_plan_options *
                            po_plan *plan) {
     po_search_options search = po_search_defaults();
     search.exact =
-        options->exact || (options->magnifies > 0 && options->magnifies < found_magnifies);
+        options->exact || (options->magnifies > 0 && options->magnifies < po_found_magnifies);
     po_search_counts counts;
     po_found *found = PO_NEW_N(arena, po_found, search.keep);
     uint32_t n = 0, best = PO_NONE;

@@ -3,9 +3,10 @@
 #include "mugraph/eval.h"
 #include "superopt/search/internal.h"
 
+#include <float.h>
 #include <math.h>
 
-enum { SEEDS = 2, MOST_SEEDS = 6, SCALES = 2 };
+enum { SEEDS = 2, MOST_SEEDS = 6, SCALES = 3, SHIFTED = SCALES - 1 };
 
 typedef struct ports {
     uint32_t n[3]; /* INPUT, OUTPUT, WEIGHT */
@@ -42,6 +43,7 @@ typedef struct residues {
 typedef struct floats {
     bool made;
     double **values[3], **size;
+    double **single; /* outputs in f32 (SHIFTED) */
 } floats;
 
 struct search_reference {
@@ -51,7 +53,9 @@ struct search_reference {
     floats scale[SCALES];
 };
 
-static const double scales[SCALES] = {1, 40};
+static const double scales[SCALES] = {1, 40, 1};
+/* Numbers far from 0 that differ by little: what a difference of large numbers loses shows. */
+static const double shifts[SCALES] = {0, 0, 64};
 
 static po_status make_residues(po_ctx *ctx, po_arena *arena, const search_reference *r,
                                uint32_t which, residues *to) {
@@ -85,13 +89,21 @@ static po_status make_floats(po_ctx *ctx, po_arena *arena, const search_referenc
             to->values[k][i] = PO_NEW_N(arena, double, count);
             for (int64_t e = 0; e < count && k != 1; e++)
                 to->values[k][i][e] =
-                    (k ? 1 : scales[which]) * po_random_normal(7 + which, 16 * k + i, (uint64_t)e);
+                    (double)(float)((k ? 0 : shifts[which]) +
+                                    (k ? 1 : scales[which]) *
+                                        po_random_normal(7 + which, 16 * k + i, (uint64_t)e));
         }
     }
     to->size = PO_NEW_N(arena, double *, r->ports.n[1] + 1);
-    for (uint32_t i = 0; i < r->ports.n[1]; i++)
+    to->single = PO_NEW_N(arena, double *, r->ports.n[1] + 1);
+    for (uint32_t i = 0; i < r->ports.n[1]; i++) {
         to->size[i] = PO_NEW_N(arena, double, r->ports.count[1][i]);
+        to->single[i] = PO_NEW_N(arena, double, r->ports.count[1][i]);
+    }
     to->made = true;
+    if (which == SHIFTED)
+        PO_TRY(po_mu_eval_single(ctx, r->mu, (const double *const *)to->values[0],
+                                 (const double *const *)to->values[2], to->single));
     return po_mu_eval(ctx, r->mu, (const double *const *)to->values[0],
                       (const double *const *)to->values[2], to->values[1], to->size);
 }
@@ -206,6 +218,32 @@ static po_status compare_residues(const comparing *c, uint32_t which, bool *said
     return status;
 }
 
+/* How far f32 may be off float64 where the reference's own is `own` off, values being `most` large:
+ * sums go in other orders, but no digits are lost that it keeps. */
+static double most_lost(double own, double most) {
+    return 16 * own + 64 * (double)FLT_EPSILON * most;
+}
+
+/* Whether a program keeps the digits that the reference keeps. */
+static po_status compare_digits(const comparing *c, const floats *a, double *const *out) {
+    for (uint32_t i = 0; i < c->r->ports.n[1]; i++) {
+        double own = 0, most = 0;
+        for (int64_t e = 0; e < c->r->ports.count[1][i]; e++) {
+            const double x = a->values[1][i][e], y = a->single[i][e];
+            if (isfinite(x) && isfinite(y)) {
+                own = fmax(own, fabs(x - y));
+                most = fmax(most, fabs(x));
+            }
+        }
+        for (int64_t e = 0; e < c->r->ports.count[1][i]; e++) {
+            const double x = a->values[1][i][e], y = out[i][e];
+            if (isfinite(x) && isfinite(a->single[i][e]) && !(fabs(x - y) <= most_lost(own, most)))
+                return differ(c, "it loses digits", i, e);
+        }
+    }
+    return PO_OK;
+}
+
 static po_status compare_floats(const comparing *c, uint32_t which) {
     static const double tolerance = 1e-10;
     po_arena *arena = po_arena_child(c->arena);
@@ -230,9 +268,14 @@ static po_status compare_floats(const comparing *c, uint32_t which) {
     for (uint32_t i = 0; i < pa->n[1]; i++)
         out[i] = PO_NEW_N(arena, double, pa->count[1][i]);
     if (status == PO_OK)
-        status = po_mu_eval(c->ctx, c->b, (const double *const *)a->values[0],
-                            (const double *const *)packed, out, NULL);
-    for (uint32_t i = 0; i < pa->n[1] && status == PO_OK; i++)
+        status = (which == SHIFTED)
+                     ? po_mu_eval_single(c->ctx, c->b, (const double *const *)a->values[0],
+                                         (const double *const *)packed, out)
+                     : po_mu_eval(c->ctx, c->b, (const double *const *)a->values[0],
+                                  (const double *const *)packed, out, NULL);
+    if (status == PO_OK && which == SHIFTED)
+        status = compare_digits(c, a, out);
+    for (uint32_t i = 0; i < pa->n[1] && which != SHIFTED && status == PO_OK; i++)
         for (int64_t e = 0; e < pa->count[1][i] && status == PO_OK; e++) {
             double x = a->values[1][i][e], y = out[i][e];
             if (x != y && !(isnan(x) && isnan(y)) && !(fabs(x - y) <= tolerance * a->size[i][e]))

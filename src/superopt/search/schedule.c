@@ -5,13 +5,16 @@
 
 /* What one core does: operations and bytes a second, seconds a step and a block. */
 static const struct {
-    double products, others, scalar, cache2, cache3, memory, step, block, iteration;
-} machine = {1.3e11, 2e10, 1.5e9, 9e10, 3e10, 1.2e10, 1e-6, 5e-8, 2e-8};
+    double products, others, scalar, turned, copied, cache1, through, cache2, cache3, memory, step,
+        block, iteration;
+} machine = {1.3e11, 2e10, 1.5e9, 3e9, 8e9, 2e11, 6e10, 9e10, 3e10, 1.2e10, 1e-6, 5e-8, 2e-8};
 
 /* Of a kernel's loops: for a GPU, where estimates order chunks less well than readings do, more are
  * kept and tried. */
 enum { GPU_OPTIONS = 12, GPU_TRIED = 6, CPU_OPTIONS = 6, CPU_TRIED = 3 };
 enum { LARGE = 24 << 20, FEW_BLOCKS = 4, FAR = 1024 };
+static const double beside =
+    0.6; /* of the time of what comes from memory: not hidden by the work */
 static const double ALONE = 1e-5; /* seconds that are not worth another thread */
 
 typedef struct options_of {
@@ -99,12 +102,43 @@ const double search_flops[PO_MU_FUNCTIONS] = {
 #undef PO_MU_FUNCTION
 };
 
+/* The operand of a statement's sum that is copied to the block. */
+static uint32_t copied_of(const scheduling *z, const search_kernel *k, const search_layout *l,
+                          uint32_t i, bool *reduced, bool *turned) {
+    if (l->stage[i] == SEARCH_OUTSIDE || z->s->node[i].kind != SEARCH_SUM)
+        return PO_NONE;
+    return search_copied(z->p, z->s, k, l, i, search_lane(z->p, z->s, l, i, reduced), turned);
+}
+
 /* Bytes that a block holds. */
 static double held_in_block(const scheduling *z, const search_kernel *k, const search_layout *l) {
     double bytes = 0;
     for (uint32_t i = 0; i < k->root; i++)
-        if (l->stage[i] != SEARCH_OUTSIDE && l->stage[i] != SEARCH_INLINE && !l->on_tile[i])
+        if (l->stage[i] != SEARCH_OUTSIDE && l->stage[i] != SEARCH_INLINE && !l->on_tile[i] &&
+            l->over[i] == PO_NONE)
             bytes += 4 * search_held(z->p, k, z->s->node[i].labels, l->stage[i] == SEARCH_INSIDE);
+    for (uint32_t i = 0; i <= k->root; i++) {
+        bool turned, reduced;
+        const uint32_t leaf = copied_of(z, k, l, i, &reduced, &turned);
+        if (leaf != PO_NONE)
+            bytes += 4 * search_held(z->p, k, z->s->node[leaf].labels, true);
+    }
+    return bytes;
+}
+
+/* Bytes of what the block holds that a statement goes through, all blocks and iterations. */
+static double gone_through(const scheduling *z, const search_kernel *k, const search_layout *l,
+                           uint32_t i, uint32_t at, double times) {
+    const search_node *n = &z->s->node[at];
+    double bytes = 0;
+    for (uint32_t a = 0; a < search_arity(n); a++) {
+        const uint32_t x = n->arg[a];
+        if (l->stage[x] == SEARCH_INLINE)
+            bytes += gone_through(z, k, l, i, x, times);
+        else if (l->stage[x] != SEARCH_OUTSIDE && !l->on_tile[x])
+            bytes += 4 * times *
+                     search_held(z->p, k, z->s->node[x].labels, l->stage[i] == SEARCH_INSIDE);
+    }
     return bytes;
 }
 
@@ -112,7 +146,9 @@ static double held_in_block(const scheduling *z, const search_kernel *k, const s
 static bool estimate(const scheduling *z, search_kernel *k, const search_layout *l) {
     const search_problem *p = z->p;
     double work = 0, bytes = 0, blocks = search_blocks_without(p, k, 0);
-    double shared = held_in_block(z, k, l);
+    double shared = held_in_block(z, k, l), through = 0;
+    const double times =
+        blocks * (k->loop == PO_NONE ? 1 : ceil((double)p->extent[k->loop] / (double)k->step));
     bool read[SEARCH_NODES] = {false};
     for (uint32_t i = 0; i <= k->root; i++) {
         const search_node *n = &z->s->node[i];
@@ -124,6 +160,8 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
             if (l->stage[n->arg[a]] == SEARCH_OUTSIDE)
                 read[n->arg[a]] = true;
         }
+        if (l->stage[i] != SEARCH_INLINE && !l->fused[i])
+            through += gone_through(z, k, l, i, i, l->stage[i] == SEARCH_INSIDE ? times : blocks);
         double elements = search_elements(p, space) * search_blocks_without(p, k, space);
         bool reduced;
         uint32_t lane = search_lane(p, z->s, l, i, &reduced), row;
@@ -144,6 +182,12 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
                           : rows > 1      ? machine.products * (tile < 4 ? (double)tile / 4 : 1)
                                           : machine.others;
             work += 2 * elements / rate;
+            bool turned;
+            const uint32_t leaf = search_copied(p, z->s, k, l, i, lane, &turned);
+            if (leaf != PO_NONE)
+                work += search_elements(p, z->s->node[leaf].labels) *
+                        search_blocks_without(p, k, z->s->node[leaf].labels) /
+                        (turned ? machine.turned : machine.copied);
             /* What all rows read again, from further away than the second cache. */
             const search_node *x = &z->s->node[n->arg[0]];
             for (uint32_t a = 0; a < search_arity(x) && rows > 6; a++) {
@@ -172,13 +216,12 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
     bytes += out / rate_of(p, out);
     if (shared > (double)p->cache2 * 3 / 4)
         return false;
-    if (shared > (double)p->cache1)
-        work += work * 0.03;
+    work += through / (shared <= (double)p->cache1 * 3 / 4 ? machine.cache1 : machine.through);
     /* Other cores want blocks of their own. */
     if (blocks < FEW_BLOCKS && work + bytes > ALONE)
         work *= 1.5;
     double iterations = k->loop == PO_NONE ? 1 : (double)(p->extent[k->loop] / k->step);
-    k->seconds = (work > bytes ? work + bytes / 4 : bytes + work / 4) + machine.step +
+    k->seconds = (work > bytes ? work + bytes * beside : bytes + work / 4) + machine.step +
                  blocks * (machine.block + iterations * machine.iteration);
     return true;
 }
@@ -236,7 +279,7 @@ static bool try_nest(scheduling *z, search_kernel *k, options_of *o) {
         z->budget = 0; /* po_search asks again */
     int64_t extent = k->loop == PO_NONE ? 1 : z->p->extent[k->loop];
     const search_layout *l = NULL;
-    if (k->loop == PO_NONE || (extent > k->step && extent % k->step == 0))
+    if (k->loop == PO_NONE || (extent > k->step && (!z->p->gpu || extent % k->step == 0)))
         l = layout_for(z, k);
     if (!l || (z->p->gpu && !gpu_fits_blocks(z->p, z->s, k, l))) {
         z->counts->by_shape++;
@@ -356,6 +399,14 @@ static bool is_same_program(const search_plan *a, const search_plan *b) {
     return a->number == b->number;
 }
 
+static bool has_as_many_kernels(const search_plan *a, const search_plan *b) {
+    return a->n == b->n;
+}
+
+static bool is_same_way(const search_plan *a, const search_plan *b) {
+    return is_same_program(a, b) && has_as_many_kernels(a, b);
+}
+
 /* Whether the last kernels, which mostly are the longest, go through the same loop. */
 static bool is_same_loop(const search_plan *a, const search_plan *b) {
     const search_kernel *k = &a->kernel[a->n - 1], *j = &b->kernel[b->n - 1];
@@ -388,8 +439,9 @@ static void keep_plan(scheduling *z, const search_plan *plan) {
         return;
     }
     /* Few of each program: estimates are rough, and other programs are worth a reading. */
-    if (!has_room(z, plan, is_same_program, z->each) ||
-        (z->p->gpu && !has_room(z, plan, is_same_loop, (z->most + 2) / 3)))
+    if (!has_room(z, plan, z->p->gpu ? is_same_program : is_same_way,
+                  z->p->gpu ? z->each : (z->each + 1) / 2) ||
+        !has_room(z, plan, z->p->gpu ? is_same_loop : has_as_many_kernels, (z->most + 2) / 3))
         return;
     if (z->n == z->most && plan->seconds >= z->plans[z->n - 1].seconds) {
         z->counts->by_bound++;

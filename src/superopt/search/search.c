@@ -136,66 +136,93 @@ static bool is_right(const search_problem *p, const search_plan *plan, const sho
     return false;
 }
 
+/* Drops programs that are wrong, or lose digits, whatever their loops: they would take the place of
+ * others. */
+static po_status check_programs(const search_problem *p, search_skeleton *skeletons, uint32_t *n,
+                                po_search_counts *counts) {
+    search_plan *plans = PO_NEW_N(p->arena, search_plan, *n + 1);
+    short_plan *small = PO_NEW_N(p->arena, short_plan, *n + 1);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *n; i++) {
+        plans[i] = (search_plan){.skeleton = &skeletons[i], .number = i, .n = 1};
+        plans[i].kernel[0] = (search_kernel){.root = skeletons[i].n - 1, .loop = PO_NONE};
+    }
+    PO_TRY(check_plans(p, plans, *n, small));
+    for (uint32_t i = 0; i < *n; i++) {
+        if (is_right(p, &plans[i], &small[i]))
+            skeletons[kept++] = skeletons[i];
+        else
+            counts->wrong++;
+    }
+    *n = kept;
+    return PO_OK;
+}
+
 po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
                     const po_search_options *options, po_search_counts *counts, po_found *found,
                     uint32_t *n_found) {
     enum { SKELETONS = 12 };
-    search_problem p;
+    search_problem *p = PO_NEW(arena, search_problem);
     *counts = (po_search_counts){0};
     *n_found = 0;
-    PO_TRY(search_problem_of(ctx, arena, naive, options->gpu != NULL, &p));
-    p.cache1 = options->cache1;
-    p.cache2 = options->cache2;
-    p.gpu = options->gpu;
-    p.math = options->math;
-    p.half = half_of(naive);
-    p.strict = options->exact;
-    if (!search_admits(&p, SEARCH_LAW_SHORT) && p.math == PO_GPU_TF32)
-        p.math = PO_GPU_F32;
+    PO_TRY(search_problem_of(ctx, arena, naive, options->gpu != NULL, p));
+    p->cache1 = options->cache1;
+    p->cache2 = options->cache2;
+    p->gpu = options->gpu;
+    p->math = options->math;
+    p->half = half_of(naive);
+    p->strict = options->exact;
+    if (!search_admits(p, SEARCH_LAW_SHORT) && p->math == PO_GPU_TF32)
+        p->math = PO_GPU_F32;
     search_skeleton *skeletons = PO_NEW_N(arena, search_skeleton, SKELETONS);
     search_plan *plans = PO_NEW_N(arena, search_plan, options->keep);
     double start = po_now();
     uint32_t n = 0;
-    if (p.plain_target != PO_NONE && p.exact_target != PO_NONE &&
-        search_admits(&p, SEARCH_LAW_ALGEBRA))
-        n = search_algebra(&p, options, counts, skeletons, p.gpu ? SKELETONS - 1 : SKELETONS);
-    if ((p.gpu || p.strict) && search_admits(&p, SEARCH_LAW_STEPS) &&
-        search_naive(&p, &skeletons[n]))
+    if (p->plain_target != PO_NONE && p->exact_target != PO_NONE &&
+        search_admits(p, SEARCH_LAW_ALGEBRA))
+        n = search_algebra(p, options, counts, skeletons, SKELETONS - 1);
+    if (search_admits(p, SEARCH_LAW_STEPS) && search_naive(p, &skeletons[n]))
         n++;
-    n = search_schedules(&p, skeletons, n, options, counts, plans, options->keep);
+    const double checks = po_now();
+    if (!p->gpu)
+        PO_TRY(check_programs(p, skeletons, &n, counts));
+    start += po_now() - checks;
+    n = search_schedules(p, skeletons, n, options, counts, plans, options->keep);
     counts->seconds = po_now() - start;
     PO_TRY(po_ctx_poll(ctx));
     short_plan *small = PO_NEW_N(arena, short_plan, n + 1);
-    PO_TRY(check_plans(&p, plans, n, small));
+    PO_TRY(check_plans(p, plans, n, small));
     counts->checked = n;
     for (uint32_t i = 0; i < n; i++) {
-        if (!is_right(&p, &plans[i], &small[i])) {
+        if (!is_right(p, &plans[i], &small[i])) {
             counts->wrong++;
             continue;
         }
         po_found *f = &found[(*n_found)++];
         po_schedule s, lone;
         po_schedule_start(&s, arena, naive, false);
-        emit(&p, &plans[i], &s);
+        emit(p, &plans[i], &s);
         const uint32_t *tensor = NULL;
         po_schedule_start(&lone, arena, naive, true);
-        if (!p.gpu)
-            tensor = search_emit(&p, &plans[i], &lone);
+        if (!p->gpu)
+            tensor = search_emit(p, &plans[i], &lone);
         else
             PO_TRY(po_mu_check(ctx, s.mu, GPU_SHARED));
         po_text algebra, schedule;
         po_text_init(&algebra, arena);
         po_text_init(&schedule, arena);
-        search_tell_skeleton(&p, plans[i].skeleton, &algebra);
-        search_tell_plan(&p, &plans[i], &schedule);
+        search_tell_skeleton(p, plans[i].skeleton, &algebra);
+        search_tell_plan(p, &plans[i], &schedule);
         *f = (po_found){.algebra = algebra.data,
                         .schedule = schedule.data,
                         .mu = s.mu,
                         .packed = s.packed,
                         .n_packed = s.n_packed,
-                        .lone = p.gpu ? NULL : lone.mu,
+                        .lone = p->gpu ? NULL : lone.mu,
                         .lone_tensor = tensor,
-                        .estimate = plans[i].seconds};
+                        .estimate = plans[i].seconds,
+                        .problem = p,
+                        .plan = &plans[i]};
     }
     return PO_OK;
 }

@@ -40,13 +40,32 @@ typedef struct po_found {
     po_mu *lone; /* to be timed: INPUT and OUTPUT tensors are DEVICE ones; NULL: for a GPU */
     const uint32_t *lone_tensor; /* by tensor of the naive one, borders only: that of `lone` */
     double estimate, seconds;
+    const struct search_problem *problem; /* for po_search_append */
+    const struct search_plan *plan;
 } po_found;
+
+/* What laws that round make of it: sums of others, and quotients. */
+extern const double po_found_magnifies;
 
 /* The best by estimate first. PO_UNSUPPORTED, with the reason, where the muGraph has a form that
  * the search does not read. */
 po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
                     const po_search_options *options, po_search_counts *counts, po_found *found,
                     uint32_t *n_found);
+
+/* Where a tensor lies that a muGraph has cut from another: axis x of it is `times` an index of axis
+ * `axis` of the other's tensor, so that 128 * head + element is two axes; and by axis of the
+ * other's, where it begins. */
+typedef struct po_mu_view {
+    uint32_t tensor; /* of the other; PO_NONE: its own */
+    uint32_t axis[PO_MU_MAX_RANK];
+    int64_t times[PO_MU_MAX_RANK], from[PO_MU_MAX_RANK];
+} po_mu_view;
+
+/* Adds what was found to a schedule of the muGraph that `naive` was cut from, as steps of this
+ * name; not for a GPU. view: by tensor of `naive`; of weights only such as change nothing. */
+void po_search_append(const po_found *found, const po_mu_view *view, const char *name,
+                      po_schedule *to);
 
 /* Whether a muGraph computes what another does: it passes po_mu_check, has equal values over finite
  * fields under random inputs and two seeds, and in float64 under small and under large inputs (so

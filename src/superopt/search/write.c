@@ -38,7 +38,9 @@ po_mu_access search_access(search_writer *w, uint32_t tensor, uint64_t labels) {
 
 /* INPUT, OUTPUT, and weights that are read as they are. */
 static uint32_t border(search_writer *w, uint32_t naive) {
-    const po_mu_tensor *t = &w->to->naive->tensors[naive];
+    const po_mu_tensor *t = &w->p->naive->tensors[naive];
+    if (w->view)
+        return po_twin(w->to, w->view[naive].tensor);
     if (t->place == PO_MU_WEIGHT && !w->as_is)
         return po_twin(w->to, naive);
     if (w->leaf[naive] == PO_NONE) {
@@ -51,18 +53,28 @@ static uint32_t border(search_writer *w, uint32_t naive) {
 }
 
 po_mu_access search_border_access(search_writer *w, uint32_t naive) {
-    po_mu_access a = po_mu_access_of(w->to->mu, border(w, naive));
-    for (uint32_t x = 0; x < w->to->naive->tensors[naive].rank; x++)
-        if (w->p->axes[naive][x] != PO_NONE)
-            search_at(w, &a, x, w->p->axes[naive][x]);
+    const uint32_t twin = border(w, naive);
+    po_mu_access a = po_mu_access_of(w->to->mu, twin);
+    for (uint32_t x = 0; w->view && x < w->to->mu->tensors[twin].rank; x++)
+        po_mu_at(w->to->mu, &a, x, w->view[naive].from[x], PO_NONE);
+    for (uint32_t x = 0; x < w->p->naive->tensors[naive].rank; x++) {
+        const uint32_t class = w->p->axes[naive][x];
+        if (class == PO_NONE)
+            continue;
+        const po_for_label *f = &w->label[class];
+        for (uint32_t i = 0; i < f->n; i++)
+            po_mu_at(w->to->mu, &a, w->view ? w->view[naive].axis[x] : x,
+                     (w->view ? w->view[naive].times[x] : 1) * f->terms[i].coef, f->terms[i].label);
+    }
     return a;
 }
 
 uint32_t search_number(search_writer *w, uint32_t statement, const search_node *n) {
     double over, under;
-    if (!search_is_fraction(w->p, n, &over, &under))
+    const bool product = search_is_product(w->p, n, &over, &under);
+    if (!product && !search_is_fraction(w->p, n, &over, &under))
         return po_mu_constant(w->to->mu, statement, n->value);
     uint32_t a = po_mu_constant(w->to->mu, statement, over);
     uint32_t b = po_mu_constant(w->to->mu, statement, under);
-    return po_mu_item_of(w->to->mu, statement, PO_MU_OVER, a, b, 0);
+    return po_mu_item_of(w->to->mu, statement, product ? PO_MU_TIMES : PO_MU_OVER, a, b, 0);
 }

@@ -9,7 +9,8 @@ typedef struct search_writer {
     const search_problem *p;
     const search_skeleton *s;
     po_schedule *to;
-    uint32_t *leaf;                      /* by naive tensor: its twin; PO_NONE */
+    uint32_t *leaf;         /* by naive tensor: its twin; PO_NONE */
+    const po_mu_view *view; /* by naive tensor: where it lies in `to`; NULL: by itself */
     po_for_label label[PO_FORM_CLASSES]; /* of the step under way: what stands for a class */
     bool as_is;                          /* weights are read as they are, by their own numbers */
 } search_writer;

@@ -1,5 +1,5 @@
 /* Copies that need not be made: what only moves elements is read where they lay before. */
-#include "superopt/gpu/parts.h"
+#include "superopt/part/part.h"
 
 enum { TERMS = 16 };
 
@@ -22,7 +22,7 @@ static bool add_term(affine *a, int64_t coef, uint32_t label) {
 }
 
 /* A statement that only moves elements of another tensor in memory. */
-static bool is_copy(const po_mu *mu, const po_mu_statement *s) {
+bool part_is_copy(const po_mu *mu, const po_mu_statement *s) {
     if (s->combine != PO_MU_SET || s->n_in != 1 || s->n_items != 1)
         return false;
     po_mu_place place = mu->tensors[s->in[0].tensor].place;
@@ -30,7 +30,7 @@ static bool is_copy(const po_mu *mu, const po_mu_statement *s) {
 }
 
 /* The axis that a label alone moves, by single elements; PO_NONE. */
-static uint32_t axis_of(const po_mu *mu, const po_mu_access *a, uint32_t label) {
+uint32_t part_axis_of(const po_mu *mu, const po_mu_access *a, uint32_t label) {
     for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++)
         if (a->axes[x].n == 1 && a->axes[x].terms[0].label == label &&
             a->axes[x].terms[0].coef == 1)
@@ -41,15 +41,15 @@ static uint32_t axis_of(const po_mu *mu, const po_mu_access *a, uint32_t label) 
 /* An access of what a copy reads in place of `at`, an access of what it writes: each label of the
  * copy becomes what `at` has on its axis, less the copy's offset there. False where an axis of the
  * copy has no label of its own. */
-static bool through(po_mu *to, const po_mu *mu, const po_mu_statement *copy, const po_mu_access *at,
-                    po_mu_access *out) {
+bool part_through(po_mu *to, const po_mu *mu, const po_mu_statement *copy, const po_mu_access *at,
+                  po_mu_access *out) {
     const po_mu_access *from = &copy->in[0];
     *out = po_mu_access_of(to, from->tensor);
     for (uint32_t x = 0; x < mu->tensors[from->tensor].rank; x++) {
         const po_mu_index *index = &from->axes[x];
         affine sum = {.offset = index->offset};
         for (uint32_t k = 0; k < index->n; k++) {
-            uint32_t axis = axis_of(mu, &copy->out, index->terms[k].label);
+            uint32_t axis = part_axis_of(mu, &copy->out, index->terms[k].label);
             int64_t coef = index->terms[k].coef;
             if (axis == PO_NONE)
                 return false;
@@ -110,7 +110,7 @@ static void find_copies(viewing *v, po_arena *arena) {
         const po_mu_statement *s = &mu->nodes[n].statement;
         if (mu->nodes[n].kind != PO_MU_STATEMENT || mu->nodes[n].next != PO_NONE ||
             mu->tensors[s->out.tensor].place != PO_MU_DEVICE || writers[s->out.tensor] != 1 ||
-            !is_copy(mu, s) || !is_whole(mu, s) || !all_inside(mu, s->out.tensor))
+            !part_is_copy(mu, s) || !is_whole(mu, s) || !all_inside(mu, s->out.tensor))
             continue;
         v->copy[s->out.tensor] = s;
         v->gone[step] = true;
@@ -120,7 +120,7 @@ static void find_copies(viewing *v, po_arena *arena) {
 static bool resolve(const viewing *v, po_mu *to, po_mu_access a, po_mu_access *out) {
     for (uint32_t depth = 0; v->copy[a.tensor]; depth++) {
         po_mu_access next;
-        if (depth > v->mu->n_tensors || !through(to, v->mu, v->copy[a.tensor], &a, &next))
+        if (depth > v->mu->n_tensors || !part_through(to, v->mu, v->copy[a.tensor], &a, &next))
             return false;
         a = next;
     }
@@ -148,7 +148,7 @@ static bool keep_needed(viewing *v, po_mu *scratch) {
     return false;
 }
 
-po_mu *gpu_same_tables(po_arena *arena, const po_mu *mu) {
+po_mu *part_same_tables(po_arena *arena, const po_mu *mu) {
     po_mu *to = po_mu_create(arena, mu->name);
     for (uint32_t i = 0; i < mu->n_labels; i++)
         po_mu_add_label(to, mu->labels[i].name, mu->labels[i].extent);
@@ -163,7 +163,7 @@ po_mu *gpu_same_tables(po_arena *arena, const po_mu *mu) {
     return to;
 }
 
-static po_mu_access same_access(po_mu *to, const po_mu *mu, const po_mu_access *a) {
+po_mu_access part_same_access(po_mu *to, const po_mu *mu, const po_mu_access *a) {
     po_mu_access out = po_mu_access_of(to, a->tensor);
     for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++) {
         po_mu_at(to, &out, x, a->axes[x].offset, PO_NONE);
@@ -174,8 +174,8 @@ static po_mu_access same_access(po_mu *to, const po_mu *mu, const po_mu_access *
 }
 
 /* A statement with its items; operands and what it writes are the caller's. */
-uint32_t gpu_same_statement(po_mu *to, uint32_t parent, const po_mu_statement *s,
-                            const po_mu_access *in, po_mu_access out) {
+uint32_t part_same_statement(po_mu *to, uint32_t parent, const po_mu_statement *s,
+                             const po_mu_access *in, po_mu_access out) {
     uint32_t id = po_mu_add_statement(to, parent, s->combine);
     to->nodes[id].statement.fresh = s->fresh;
     to->nodes[id].statement.fused = s->fused;
@@ -186,10 +186,10 @@ uint32_t gpu_same_statement(po_mu *to, uint32_t parent, const po_mu_statement *s
     return id;
 }
 
-const po_mu *gpu_without_copies(po_arena *arena, const po_mu *naive) {
+const po_mu *part_without_copies(po_arena *arena, const po_mu *naive) {
     viewing v = {naive, PO_NEW_N(arena, const po_mu_statement *, naive->n_tensors + 1),
                  PO_NEW_N(arena, bool, naive->n_nodes + 1)};
-    po_mu *to = gpu_same_tables(arena, naive);
+    po_mu *to = part_same_tables(arena, naive);
     find_copies(&v, arena);
     while (keep_needed(&v, to)) {
     }
@@ -206,133 +206,12 @@ const po_mu *gpu_without_copies(po_arena *arena, const po_mu *naive) {
                 if (!resolve(&v, to, s->in[k], &in[k]))
                     return naive;
                 if (!v.copy[s->in[k].tensor])
-                    in[k] = same_access(to, naive, &s->in[k]);
+                    in[k] = part_same_access(to, naive, &s->in[k]);
             }
-            gpu_same_statement(to, id, s, in, same_access(to, naive, &s->out));
+            part_same_statement(to, id, s, in, part_same_access(to, naive, &s->out));
         }
     }
     for (uint32_t i = 0; i < to->n_tensors; i++)
         po_mu_layout(to, i, 1, 0);
     return to;
-}
-
-/* --- pieces, in a scheduled one --- */
-
-/* Whether the statement's own range is that of the source's axis wherever it does not fill the
- * target's: what is outside the piece is then outside the source, and not copied. */
-static bool is_piece(const po_mu *mu, const po_mu_statement *s) {
-    const po_mu_tensor *to = &mu->tensors[s->out.tensor];
-    for (uint32_t x = 0; x < to->rank; x++) {
-        const po_mu_index *i = &s->out.axes[x];
-        if (i->n == 0 && i->offset == 0 && to->dims[x] == 1)
-            continue;
-        if (i->n != 1 || i->terms[0].coef != 1)
-            return false;
-        uint32_t label = i->terms[0].label;
-        int64_t extent = mu->labels[label].extent;
-        if (i->offset == 0 && extent == to->dims[x])
-            continue;
-        uint32_t axis = axis_of(mu, &s->in[0], label);
-        if (axis == PO_NONE || s->in[0].axes[axis].offset != 0 ||
-            mu->tensors[s->in[0].tensor].dims[axis] != extent)
-            return false;
-    }
-    return to->type == mu->tensors[s->in[0].tensor].type && po_mu_is_inside(mu, &s->in[0]);
-}
-
-typedef struct pieces {
-    bool *split;                   /* by tensor: is read in pieces */
-    const po_mu_statement **piece; /* in order */
-    uint32_t n, cap;
-} pieces;
-
-static void find_pieces(po_arena *arena, const po_mu *mu, pieces *p) {
-    bool *written = PO_NEW_N(arena, bool, mu->n_tensors + 1);
-    p->split = PO_NEW_N(arena, bool, mu->n_tensors + 1);
-    for (uint32_t i = 0; i < mu->n_tensors; i++)
-        p->split[i] = mu->tensors[i].place == PO_MU_DEVICE;
-    for (uint32_t n = 0; n < mu->n_nodes; n++) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        if (mu->nodes[n].kind != PO_MU_STATEMENT)
-            continue;
-        bool copies = is_copy(mu, s);
-        written[s->out.tensor] = true;
-        p->split[s->out.tensor] &= copies && is_piece(mu, s);
-        /* Who reads it copies it to a block. */
-        for (uint32_t k = 0; k < s->n_in; k++)
-            p->split[s->in[k].tensor] &= copies && mu->tensors[s->out.tensor].place == PO_MU_SHARED;
-    }
-    for (uint32_t i = 0; i < mu->n_tensors; i++)
-        p->split[i] &= written[i];
-    for (uint32_t n = po_mu_next(mu, PO_NONE); n != PO_NONE; n = po_mu_next(mu, n))
-        if (mu->nodes[n].kind == PO_MU_STATEMENT && p->split[mu->nodes[n].statement.out.tensor])
-            PO_PUSH(arena, p->piece, p->n, p->cap, &mu->nodes[n].statement);
-}
-
-typedef struct rewriting {
-    const po_mu *mu;
-    po_mu *to;
-    const pieces *p;
-    uint32_t *node; /* of mu: that of `to` */
-    bool failed;
-} rewriting;
-
-/* Whether all statements below a node make pieces. */
-static bool only_pieces(const rewriting *r, uint32_t node) {
-    for (uint32_t n = r->mu->nodes[node].first; n != PO_NONE; n = r->mu->nodes[n].next) {
-        const po_mu_node *at = &r->mu->nodes[n];
-        if (at->kind == PO_MU_STATEMENT ? !r->p->split[at->statement.out.tensor]
-                                        : !only_pieces(r, n))
-            return false;
-    }
-    return true;
-}
-
-static void rewrite(rewriting *r, uint32_t parent, uint32_t first) {
-    const po_mu *mu = r->mu;
-    for (uint32_t n = first; n != PO_NONE; n = mu->nodes[n].next) {
-        const po_mu_node *node = &mu->nodes[n];
-        const po_mu_statement *s = &node->statement;
-        if (node->kind == PO_MU_STEP && only_pieces(r, n))
-            continue;
-        if (node->kind != PO_MU_STATEMENT) {
-            r->node[n] = node->kind == PO_MU_STEP
-                             ? po_mu_add_step(r->to, node->name)
-                             : po_mu_add_loop(r->to, parent, node->loop, node->label, node->chunk);
-            rewrite(r, r->node[n], node->first);
-            continue;
-        }
-        po_mu_access in[PO_MU_MAX_INPUTS], out = same_access(r->to, mu, &s->out);
-        bool split = s->n_in == 1 && r->p->split[s->in[0].tensor];
-        r->failed |= r->p->split[s->out.tensor];
-        for (uint32_t k = 0; k < s->n_in && !split; k++)
-            in[k] = same_access(r->to, mu, &s->in[k]);
-        if (!split)
-            gpu_same_statement(r->to, parent, s, in, out);
-        for (uint32_t k = 0; k < r->p->n && split; k++) {
-            if (r->p->piece[k]->out.tensor != s->in[0].tensor)
-                continue;
-            r->failed |= !through(r->to, mu, r->p->piece[k], &s->in[0], &in[0]);
-            if (!r->failed)
-                gpu_same_statement(r->to, parent, s, in, out);
-        }
-    }
-}
-
-const po_mu *gpu_read_pieces(po_arena *arena, const po_mu *mu) {
-    pieces p = {0};
-    find_pieces(arena, mu, &p);
-    if (p.n == 0)
-        return mu;
-    rewriting r = {mu, gpu_same_tables(arena, mu), &p, PO_NEW_N(arena, uint32_t, mu->n_nodes + 1),
-                   false};
-    for (uint32_t i = 0; i < mu->n_nodes; i++)
-        r.node[i] = PO_NONE;
-    rewrite(&r, PO_NONE, mu->first);
-    for (uint32_t i = 0; i < r.to->n_tensors; i++)
-        if (r.to->tensors[i].scope != PO_NONE)
-            r.to->tensors[i].scope = r.node[r.to->tensors[i].scope];
-    for (uint32_t i = 0; i < r.to->n_tensors; i++)
-        po_mu_layout(r.to, i, 1, 0);
-    return r.failed ? mu : r.to;
 }

@@ -1,7 +1,7 @@
 /* Cuts a naive muGraph where tensors must lie in memory, where two parts would each do much of the
  * same work, and where a part has more than 32 statements. Axes of several digits become several
  * axes in a part's own muGraph. */
-#include "superopt/gpu/parts.h"
+#include "superopt/part/part.h"
 
 /* A part of more statements is cut further; the search takes as many. */
 enum { MOST_STATEMENTS = 32 };
@@ -13,6 +13,7 @@ static const double SMALL = 1.0 / 64;
 typedef struct cutting {
     po_arena *arena;
     const po_mu *mu;
+    bool slices;      /* what lies in memory may be read piece by piece */
     bool *lies;       /* by tensor: in memory between parts */
     uint32_t *writer; /* by tensor: the step, PO_NONE */
     uint32_t *n_writers;
@@ -42,8 +43,8 @@ static bool same_digits(const po_mu *mu, const po_mu_access *a, const po_mu_acce
         uint32_t n, m;
         po_mu_term i[PO_MU_MAX_RANK], k[PO_MU_MAX_RANK];
         int64_t dim = mu->tensors[a->tensor].dims[x];
-        if (!gpu_digits_of(mu, &a->axes[x], dim, &n, i) ||
-            !gpu_digits_of(mu, &b->axes[x], dim, &m, k) || n != m)
+        if (!part_digits_of(mu, &a->axes[x], dim, &n, i) ||
+            !part_digits_of(mu, &b->axes[x], dim, &m, k) || n != m)
             return false;
         for (uint32_t d = 0; d < n; d++)
             if (i[d].coef != k[d].coef ||
@@ -189,7 +190,7 @@ static bool cut_more(cutting *c) {
 
 typedef struct taking {
     cutting *c;
-    gpu_part *part;
+    po_mu_part *part;
     uint32_t *label, *tensor; /* of the whole: the part's; PO_NONE */
     uint32_t cap, numbers[3];
 } taking;
@@ -199,7 +200,7 @@ static bool take_tensor(taking *k, const po_mu_access *a, bool target) {
     const po_mu *from = k->c->mu;
     const po_mu_tensor *t = &from->tensors[a->tensor];
     bool inner = is_between(from, a->tensor) && !k->c->lies[a->tensor];
-    gpu_twin twin = {.tensor = inner ? PO_NONE : a->tensor};
+    po_mu_view twin = {.tensor = inner ? PO_NONE : a->tensor};
     int64_t dims[PO_MU_MAX_RANK];
     uint32_t rank = 0;
     po_mu_place place = t->place == PO_MU_REGISTER ? PO_MU_DEVICE
@@ -214,7 +215,7 @@ static bool take_tensor(taking *k, const po_mu_access *a, bool target) {
     for (uint32_t x = 0; x < t->rank; x++) {
         uint32_t n;
         po_mu_term digits[PO_MU_MAX_RANK];
-        if (!gpu_digits_of(from, &a->axes[x], t->dims[x], &n, digits))
+        if (!part_digits_of(from, &a->axes[x], t->dims[x], &n, digits))
             return false;
         for (uint32_t i = 0; i < (n ? n : 1); i++, rank++) {
             if (rank == PO_MU_MAX_RANK)
@@ -236,19 +237,119 @@ static bool take_tensor(taking *k, const po_mu_access *a, bool target) {
     return true;
 }
 
+static uint32_t label_of(taking *k, uint32_t label) {
+    const po_mu_label *l = &k->c->mu->labels[label];
+    if (k->label[label] == PO_NONE)
+        k->label[label] = po_mu_add_label(k->part->mu, l->name, l->extent);
+    return k->label[label];
+}
+
+/* --- pieces of what lies in memory --- */
+
+/* A piece that an access reads: an axis for each of its labels. */
+typedef struct piece {
+    po_mu_view view;
+    uint32_t rank, label[PO_MU_MAX_RANK]; /* PO_NONE: one element */
+    int64_t dims[PO_MU_MAX_RANK];
+} piece;
+
+static bool add_axis(piece *p, uint32_t axis, int64_t times, uint32_t label, int64_t dim) {
+    for (uint32_t i = 0; i < p->rank && label != PO_NONE; i++)
+        if (p->label[i] == label)
+            return false; /* a diagonal */
+    if (p->rank == PO_MU_MAX_RANK || times < 1)
+        return false;
+    p->view.axis[p->rank] = axis;
+    p->view.times[p->rank] = times;
+    p->label[p->rank] = label;
+    p->dims[p->rank++] = dim;
+    return true;
+}
+
+/* Larger steps first; what lies in neighbouring elements, and only that, has the last axis. */
+static bool piece_of(const po_mu *mu, const po_mu_access *a, piece *p) {
+    const uint32_t rank = mu->tensors[a->tensor].rank;
+    *p = (piece){.view.tensor = a->tensor};
+    if (!po_mu_is_inside(mu, a))
+        return false;
+    for (uint32_t x = 0; x < rank; x++) {
+        const po_mu_index *i = &a->axes[x];
+        bool done[PO_MU_MAX_RANK] = {false};
+        int64_t least = 1;
+        p->view.from[x] = i->offset;
+        if (i->n > PO_MU_MAX_RANK || (i->n == 0 && !add_axis(p, x, 1, PO_NONE, 1)))
+            return false;
+        for (uint32_t k = 0; k < i->n; k++) {
+            uint32_t best = PO_NONE;
+            for (uint32_t t = 0; t < i->n; t++)
+                if (!done[t] && (best == PO_NONE || i->terms[t].coef > i->terms[best].coef))
+                    best = t;
+            done[best] = true;
+            least = i->terms[best].coef;
+            if (!add_axis(p, x, least, i->terms[best].label,
+                          mu->labels[i->terms[best].label].extent))
+                return false;
+        }
+        if (x + 1 == rank && least != 1 && !add_axis(p, x, 1, PO_NONE, 1))
+            return false;
+    }
+    return true;
+}
+
+static bool is_piece(const taking *k, uint32_t tensor, const piece *p) {
+    const po_mu_tensor *t = &k->part->mu->tensors[tensor];
+    const po_mu_view *v = &k->part->twin[tensor];
+    bool same = v->tensor == p->view.tensor && t->rank == p->rank;
+    for (uint32_t x = 0; same && x < k->c->mu->tensors[v->tensor].rank; x++)
+        same = v->from[x] == p->view.from[x];
+    for (uint32_t x = 0; same && x < p->rank; x++)
+        same = v->axis[x] == p->view.axis[x] && v->times[x] == p->view.times[x] &&
+               t->dims[x] == p->dims[x];
+    return same;
+}
+
+static bool take_piece(taking *k, const po_mu_access *a, po_mu_access *to) {
+    const po_mu_tensor *t = &k->c->mu->tensors[a->tensor];
+    po_mu *mu = k->part->mu;
+    uint32_t id = 0;
+    piece p;
+    if (!piece_of(k->c->mu, a, &p))
+        return false;
+    while (id < mu->n_tensors && !is_piece(k, id, &p))
+        id++;
+    if (id == mu->n_tensors) {
+        const po_mu_place place = t->place == PO_MU_WEIGHT ? PO_MU_WEIGHT : PO_MU_INPUT;
+        id = po_mu_add_tensor(mu, t->name, place, p.rank, p.dims);
+        mu->tensors[id].type = t->type;
+        mu->tensors[id].number = k->numbers[place == PO_MU_INPUT ? 0 : 2]++;
+        uint32_t n = id;
+        PO_PUSH(k->c->arena, k->part->twin, n, k->cap, p.view);
+    }
+    *to = po_mu_access_of(mu, id);
+    for (uint32_t x = 0; x < p.rank; x++)
+        if (p.label[x] != PO_NONE)
+            po_mu_at(mu, to, x, 1, label_of(k, p.label[x]));
+    return true;
+}
+
 static bool take_access(taking *k, const po_mu_access *a, bool target, po_mu_access *to) {
     const po_mu *from = k->c->mu;
     po_mu *mu = k->part->mu;
+    const po_mu_place place = from->tensors[a->tensor].place;
+    if (k->c->slices && !target &&
+        (place == PO_MU_INPUT || place == PO_MU_WEIGHT ||
+         (place == PO_MU_DEVICE && k->c->lies[a->tensor])))
+        return take_piece(k, a, to);
     if (k->tensor[a->tensor] == PO_NONE && !take_tensor(k, a, target))
         return false;
     uint32_t id = k->tensor[a->tensor], rank = mu->tensors[id].rank;
-    const gpu_twin *twin = &k->part->twin[id];
+    const po_mu_view *twin = &k->part->twin[id];
     *to = po_mu_access_of(mu, id);
     for (uint32_t x = 0; x < from->tensors[a->tensor].rank; x++) {
         const po_mu_index *index = &a->axes[x];
         uint32_t n;
         po_mu_term digits[PO_MU_MAX_RANK];
-        if (!gpu_digits_of(from, index, from->tensors[a->tensor].dims[x], &n, digits))
+        if (!part_digits_of(from, index, from->tensors[a->tensor].dims[x], &n, digits))
             return false;
         uint32_t parts = 0;
         for (uint32_t y = 0; y < rank; y++)
@@ -262,9 +363,7 @@ static bool take_access(taking *k, const po_mu_access *a, bool target, po_mu_acc
             uint32_t l = digits[i].label;
             if (y == rank || mu->tensors[id].dims[y] != from->labels[l].extent)
                 return false;
-            if (k->label[l] == PO_NONE)
-                k->label[l] = po_mu_add_label(mu, from->labels[l].name, from->labels[l].extent);
-            po_mu_at(mu, to, y, 1, k->label[l]);
+            po_mu_at(mu, to, y, 1, label_of(k, l));
         }
     }
     return true;
@@ -287,7 +386,7 @@ static bool take_statement(taking *k, uint32_t step, const po_mu_statement *s) {
     return true;
 }
 
-static void take(cutting *c, gpu_part *part) {
+static void take(cutting *c, po_mu_part *part) {
     taking k = {.c = c, .part = part};
     const po_mu *from = c->mu;
     k.label = PO_NEW_N(c->arena, uint32_t, from->n_labels + 1);
@@ -311,10 +410,11 @@ static void take(cutting *c, gpu_part *part) {
         po_mu_layout(part->mu, i, 1, 0);
 }
 
-void gpu_parts_of(po_arena *arena, const po_mu *naive, const bool *more, gpu_part **parts,
-                  uint32_t *n_parts) {
+void part_all(po_arena *arena, const po_mu *naive, const bool *more, bool slices,
+              po_mu_part **parts, uint32_t *n_parts) {
     cutting c = {.arena = arena,
                  .mu = naive,
+                 .slices = slices,
                  .lies = PO_NEW_N(arena, bool, naive->n_tensors + 1),
                  .writer = PO_NEW_N(arena, uint32_t, naive->n_tensors + 1),
                  .n_writers = PO_NEW_N(arena, uint32_t, naive->n_tensors + 1)};
@@ -324,7 +424,7 @@ void gpu_parts_of(po_arena *arena, const po_mu *naive, const bool *more, gpu_par
     must_lie(&c);
     while (cut_more(&c)) {
     }
-    gpu_part *list = NULL;
+    po_mu_part *list = NULL;
     uint32_t n = 0, cap = 0;
     /* By the step that ends them: what a part reads was made before. */
     for (uint32_t step = naive->first; step != PO_NONE; step = naive->nodes[step].next) {
@@ -333,7 +433,7 @@ void gpu_parts_of(po_arena *arena, const po_mu *naive, const bool *more, gpu_par
             out = naive->nodes[k].statement.out.tensor;
         if (out == PO_NONE || !c.lies[out])
             continue;
-        gpu_part part = {.target = out};
+        po_mu_part part = {.target = out};
         uint32_t cap_steps = 0;
         bool alone = is_alone(&c, step);
         bool *in = PO_NEW_N(arena, bool, naive->n_nodes + 1);

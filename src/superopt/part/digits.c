@@ -1,9 +1,9 @@
 /* Indices as digits: an axis of heads times elements is read as 128 * head + element here, and by
  * one label there. */
-#include "superopt/gpu/parts.h"
+#include "superopt/part/part.h"
 
-bool gpu_digits_of(const po_mu *mu, const po_mu_index *i, int64_t dim, uint32_t *n,
-                   po_mu_term digits[PO_MU_MAX_RANK]) {
+bool part_digits_of(const po_mu *mu, const po_mu_index *i, int64_t dim, uint32_t *n,
+                    po_mu_term digits[PO_MU_MAX_RANK]) {
     *n = i->n;
     if (i->offset != 0 || i->n > PO_MU_MAX_RANK)
         return false;
@@ -56,8 +56,8 @@ static bool note(void *user, const po_mu_access *a) {
     looking *l = user;
     uint32_t n;
     po_mu_term digits[PO_MU_MAX_RANK];
-    if (!gpu_digits_of(l->mu, &a->axes[l->axis], l->mu->tensors[a->tensor].dims[l->axis], &n,
-                       digits))
+    if (!part_digits_of(l->mu, &a->axes[l->axis], l->mu->tensors[a->tensor].dims[l->axis], &n,
+                        digits))
         return false;
     for (uint32_t k = 0; k < n && l->n < 64; k++)
         l->point[l->n++] = digits[k].coef;
@@ -69,8 +69,8 @@ static bool whole(void *user, const po_mu_access *a) {
     looking *l = user;
     uint32_t n;
     po_mu_term digits[PO_MU_MAX_RANK];
-    (void)gpu_digits_of(l->mu, &a->axes[l->axis], l->mu->tensors[a->tensor].dims[l->axis], &n,
-                        digits);
+    (void)part_digits_of(l->mu, &a->axes[l->axis], l->mu->tensors[a->tensor].dims[l->axis], &n,
+                         digits);
     for (uint32_t k = 0; k < n; k++)
         for (uint32_t i = 0; i < l->n; i++) {
             int64_t coef = digits[k].coef, end = coef * l->mu->labels[digits[k].label].extent;
@@ -90,7 +90,7 @@ static bool is_digit(void *user, const po_mu_access *a) {
         uint32_t n;
         po_mu_term digits[PO_MU_MAX_RANK];
         if (po_mu_coef(&a->axes[x], l->label) &&
-            (!gpu_digits_of(l->mu, &a->axes[x], l->mu->tensors[a->tensor].dims[x], &n, digits) ||
+            (!part_digits_of(l->mu, &a->axes[x], l->mu->tensors[a->tensor].dims[x], &n, digits) ||
              n == PO_MU_MAX_RANK))
             return false;
     }
@@ -136,7 +136,7 @@ static po_mu_access cut_access(po_mu *to, const po_mu *mu, const po_mu_access *a
 }
 
 static po_mu *apply(po_arena *arena, const po_mu *mu, const cut *c) {
-    po_mu *to = gpu_same_tables(arena, mu);
+    po_mu *to = part_same_tables(arena, mu);
     const po_mu_label *l = &mu->labels[c->label];
     uint32_t label[2] = {po_mu_add_label(to, l->name, l->extent / c->at),
                          po_mu_add_label(to, l->name, c->at)};
@@ -147,7 +147,7 @@ static po_mu *apply(po_arena *arena, const po_mu *mu, const cut *c) {
             po_mu_access in[PO_MU_MAX_INPUTS];
             for (uint32_t k = 0; k < s->n_in; k++)
                 in[k] = cut_access(to, mu, &s->in[k], c, label);
-            gpu_same_statement(to, id, s, in, cut_access(to, mu, &s->out, c, label));
+            part_same_statement(to, id, s, in, cut_access(to, mu, &s->out, c, label));
         }
     }
     for (uint32_t i = 0; i < to->n_tensors; i++)
@@ -155,7 +155,7 @@ static po_mu *apply(po_arena *arena, const po_mu *mu, const cut *c) {
     return to;
 }
 
-const po_mu *gpu_with_digits(po_arena *arena, const po_mu *naive) {
+const po_mu *part_with_digits(po_arena *arena, const po_mu *naive) {
     enum { MOST = 64 };
     bool *fixed = PO_NEW_N(arena, bool, naive->n_tensors + 1);
     uint32_t *writers = PO_NEW_N(arena, uint32_t, naive->n_tensors + 1);
