@@ -1,8 +1,8 @@
 /* The program of a region for large sizes. What a step keeps for itself lies in the cache at the
  * size at hand; where maps are larger it may leave it, and a way that keeps less of them at a time
  * then takes less. Steps of which that is so are read at such a size beside the way that keeps
- * least, on maps that are not in the cache: in a network other steps come between two calls of one.
- */
+ * least, and those of windows beside the programs that were found for them, on maps that are not in
+ * the cache: in a network other steps come between two calls of one. */
 #include "superopt/plan/internal.h"
 
 #include <math.h>

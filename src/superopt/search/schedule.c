@@ -13,8 +13,7 @@ static const struct {
  * kept and tried. */
 enum { GPU_OPTIONS = 12, GPU_TRIED = 6, CPU_OPTIONS = 6, CPU_TRIED = 3 };
 enum { LARGE = 24 << 20, FEW_BLOCKS = 4, FAR = 1024 };
-static const double beside =
-    0.6; /* of the time of what comes from memory: not hidden by the work */
+static const double beside = 0.6; /* of the time of what memory gives: not hidden by the work */
 static const double ALONE = 1e-5; /* seconds that are not worth another thread */
 
 typedef struct options_of {
@@ -147,8 +146,8 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
     const search_problem *p = z->p;
     double work = 0, bytes = 0, blocks = search_blocks_without(p, k, 0);
     double shared = held_in_block(z, k, l), through = 0;
-    const double times =
-        blocks * (k->loop == PO_NONE ? 1 : ceil((double)p->extent[k->loop] / (double)k->step));
+    const double turns =
+        k->loop == PO_NONE ? 1 : ceil((double)p->extent[k->loop] / (double)k->step);
     bool read[SEARCH_NODES] = {false};
     for (uint32_t i = 0; i <= k->root; i++) {
         const search_node *n = &z->s->node[i];
@@ -161,7 +160,8 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
                 read[n->arg[a]] = true;
         }
         if (l->stage[i] != SEARCH_INLINE && !l->fused[i])
-            through += gone_through(z, k, l, i, i, l->stage[i] == SEARCH_INSIDE ? times : blocks);
+            through +=
+                gone_through(z, k, l, i, i, blocks * (l->stage[i] == SEARCH_INSIDE ? turns : 1));
         double elements = search_elements(p, space) * search_blocks_without(p, k, space);
         bool reduced;
         uint32_t lane = search_lane(p, z->s, l, i, &reduced), row;
@@ -201,7 +201,7 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
         }
         if (l->in_loop_sum[i] && (n->labels & ~((uint64_t)1 << n->class)))
             work += 2 * search_elements(p, n->labels) * search_blocks_without(p, k, n->labels) *
-                    (double)(p->extent[k->loop] / k->step) / machine.others;
+                    turns / machine.others;
     }
     for (uint32_t i = 0; i <= k->root; i++) {
         const search_node *n = &z->s->node[i];
@@ -220,9 +220,8 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
     /* Other cores want blocks of their own. */
     if (blocks < FEW_BLOCKS && work + bytes > ALONE)
         work *= 1.5;
-    double iterations = k->loop == PO_NONE ? 1 : (double)(p->extent[k->loop] / k->step);
     k->seconds = (work > bytes ? work + bytes * beside : bytes + work / 4) + machine.step +
-                 blocks * (machine.block + iterations * machine.iteration);
+                 blocks * (machine.block + turns * machine.iteration);
     return true;
 }
 
