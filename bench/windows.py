@@ -3,9 +3,9 @@
 
   bench/windows.py MODEL.. [--threads N] [--encoders]
 
-Runs petopt with kernels on each model, cold, and prints for each window that was found (docs/superopt.md) how
-often it is there, its reading and that of its steps, which petopt takes in one process, and whether
-it was taken. --encoders adds encoders of two layers as bench/tokens.py builds them, of 128, 197, 512
+Runs petopt with kernels on each model, cold, and prints for each window for which programs were found
+(docs/superopt.md) how often the best is in the kernels that are written, and its reading and that of
+its steps, one after the other, which petopt takes in one process. --encoders adds encoders of two layers as bench/tokens.py builds them, of 128, 197, 512
 and 1500 tokens. Run it with nothing else at work. Runs in .deps/venv.
 """
 import argparse
@@ -16,6 +16,7 @@ import tempfile
 
 LINE = re.compile(r'window, estimate ([0-9.]+): ([0-9.]+) ms, ([0-9.]+) one after the other(, taken)?: '
                   r'(.*? \.\. .*?): (.*); (kernel.*)')
+STEP = re.compile(r'region [0-9]+, .*: found: ')
 # tokens, channels, hidden channels, heads
 ENCODERS = [(128, 768, 3072, 12), (197, 768, 3072, 12), (512, 768, 3072, 12), (1500, 384, 1536, 6)]
 
@@ -30,7 +31,7 @@ def build_encoders(folder):
 
 
 def windows_of(petopt, path, threads):
-    """By the window's steps and reading: how often, milliseconds, those of the steps, program."""
+    """Steps, how often what was found is in the kernels, milliseconds, those of the steps, loops."""
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run([petopt, path, '-o', os.path.join(folder, 'out.onnx'), '--kernels',
                               os.path.join(folder, 'k'), '--threads', str(threads), '--cache', 'none',
@@ -47,12 +48,12 @@ def windows_of(petopt, path, threads):
         before = best.get(what)
         if not before or taken or (not before[2] and ms < before[0]):
             best[what] = (ms, steps, taken, program, loops)
-    same = {}
-    for what, (ms, steps, taken, program, loops) in best.items():
-        key = (ms, steps, taken, loops)
-        count, first = same.get(key, (0, what))
-        same[key] = (count + 1, first)
-    return same
+    alike = {}
+    for what, (ms, before, taken, program, loops) in best.items():
+        alike.setdefault((ms, before, taken, program, loops), what)
+    steps = [line for line in run.stderr.splitlines() if STEP.search(line)]
+    return [(what, sum(f'{program}; {loops}' in line for line in steps) if taken else 0, ms, before, loops)
+            for (ms, before, taken, program, loops), what in alike.items()]
 
 
 def main():
@@ -69,9 +70,9 @@ def main():
         print('| --- | --- | --- | --- | --- | --- | --- |')
         for path in models:
             name = os.path.splitext(os.path.basename(path))[0]
-            for (ms, steps, taken, loops), (count, what) in windows_of(a.petopt, path, a.threads).items():
-                ratio = f'{ms / steps:.2f}' if taken else f'{ms / steps:.2f}, not taken'
-                print(f'| {name} | {what} | {count} | {steps:.3f} | {ms:.3f} | {ratio} | {loops} |', flush=True)
+            for what, count, ms, steps, loops in windows_of(a.petopt, path, a.threads):
+                print(f'| {name} | {what} | {count} | {steps:.3f} | {ms:.3f} | {ms / steps:.2f} | {loops} |',
+                      flush=True)
 
 
 if __name__ == '__main__':
