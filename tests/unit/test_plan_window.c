@@ -111,7 +111,8 @@ static void tells_windows(void **state) {
         while (node != PO_NONE && strcmp(naive->nodes[node].name, rows[i].first) != 0)
             node = naive->nodes[node].next;
         assert_int_not_equal(node, PO_NONE);
-        uint32_t n = po_plan_window_from(f.arena, naive, node, PO_WINDOW_MOST, rows[i].worth);
+        const po_plan_uses uses = po_plan_uses_of(f.arena, naive);
+        uint32_t n = po_plan_window_from(naive, &uses, node, PO_WINDOW_MOST, rows[i].worth);
         assert_int_equal(n > 0, rows[i].last != NULL);
         for (uint32_t k = 1; k < n; k++)
             node = naive->nodes[node].next;

@@ -100,6 +100,8 @@ po_status po_plan_candidates(planning *p, uint32_t plan);
 /* Reads the candidates, each beside the same steps one after the other, and sets step.band of the
  * first step of those that are faster. */
 po_status po_plan_row_fusions(planning *p);
+/* Steps from one on, each in its best choice, one after the other. */
+po_row_fusion po_plan_steps_of(const planning *p, uint32_t first, uint32_t n);
 /* Adds one to the candidates; its number. apart: of the same steps one after the other, PO_NONE: it
  * is these. gain: seconds that it may save. */
 uint32_t po_plan_add_band(planning *p, uint32_t first, const po_row_fusion *b,

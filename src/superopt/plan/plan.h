@@ -121,6 +121,11 @@ po_mu *po_plan_standalone(po_arena *arena, const po_mu *naive, uint32_t node,
 po_mu *po_plan_standalone_row_fusion(po_arena *arena, const po_row_fusion *bands,
                                      po_standalone_step *lone);
 
+/* Ends a schedule of steps by themselves: their muGraph, and what it is compared with. exact, k: as
+ * of po_standalone_step. */
+po_mu *po_plan_end_standalone(po_schedule *s, const po_row_fusion *b, bool exact, double k,
+                              po_standalone_step *lone);
+
 /* Puts what the search finds for the region's naive muGraph in the plan's place, where it is
  * faster (search.h). */
 po_status po_search_region(po_ctx *ctx, po_arena *arena, const po_plan_options *options,

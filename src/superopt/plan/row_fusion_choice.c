@@ -21,26 +21,31 @@ void po_plan_apply_band(po_schedule *to, const band *b) {
         po_row_fusion_apply(to, &b->b);
 }
 
+po_mu *po_plan_end_standalone(po_schedule *s, const po_row_fusion *b, bool exact, double k,
+                              po_standalone_step *lone) {
+    po_schedule_finish(s);
+    po_mu_unname(s->mu);
+    *lone = (po_standalone_step){.naive = b->naive,
+                                 .step = b->node[0],
+                                 .n_steps = b->n,
+                                 .tensor = s->tensor,
+                                 .packed = s->packed,
+                                 .n_packed = s->n_packed,
+                                 .exact = exact,
+                                 .k = k,
+                                 .last = PO_NEW(s->arena, po_step_values *)};
+    return s->mu;
+}
+
 po_mu *po_plan_standalone_row_fusion(po_arena *arena, const po_row_fusion *b,
                                      po_standalone_step *lone) {
     po_schedule s;
     bool exact = true;
     po_schedule_start(&s, arena, b->naive, true);
     po_row_fusion_apply(&s, b);
-    po_schedule_finish(&s);
-    po_mu_unname(s.mu);
     for (uint32_t i = 0; i < b->n; i++)
         exact &= b->choice[i]->how->rounding != PO_ROUNDS;
-    *lone = (po_standalone_step){.naive = b->naive,
-                                 .step = b->node[0],
-                                 .n_steps = b->n,
-                                 .tensor = s.tensor,
-                                 .packed = s.packed,
-                                 .n_packed = s.n_packed,
-                                 .exact = exact,
-                                 .k = b->n * (exact ? exact_error : fast_error),
-                                 .last = PO_NEW(arena, po_step_values *)};
-    return s.mu;
+    return po_plan_end_standalone(&s, b, exact, b->n * (exact ? exact_error : fast_error), lone);
 }
 
 /* --- candidates --- */
@@ -93,7 +98,7 @@ typedef struct join {
     double gain; /* seconds, by what passes between the steps */
 } join;
 
-static po_row_fusion bands_of(const planning *p, uint32_t first, uint32_t n) {
+po_row_fusion po_plan_steps_of(const planning *p, uint32_t first, uint32_t n) {
     const step *s = &p->steps[first];
     po_row_fusion b = {.naive = p->plans[s->plan].lowered.mu, .n = n};
     for (uint32_t i = 0; i < n; i++) {
@@ -114,7 +119,7 @@ static bool is_open(const planning *p, int64_t height) {
 static join join_of(const planning *p, uint32_t first, uint32_t n) {
     const step *s = &p->steps[first];
     join found = {.first = first, .n = n};
-    po_row_fusion b = bands_of(p, first, n);
+    po_row_fusion b = po_plan_steps_of(p, first, n);
     po_row_fusion_cost cost = {0};
     po_arena *scratch = po_arena_child(p->scratch);
     int64_t height = 0;
@@ -188,7 +193,7 @@ po_status po_plan_candidates(planning *p, uint32_t plan) {
         uint32_t before = 0;
         for (uint32_t k = 0; k < n_joins; k++)
             before += joins[k].gain > joins[i].gain || (joins[k].gain == joins[i].gain && k < i);
-        po_row_fusion b = bands_of(p, joins[i].first, joins[i].n);
+        po_row_fusion b = po_plan_steps_of(p, joins[i].first, joins[i].n);
         if (before >= MOST_JOINS)
             continue;
         const po_row_fusion one_by_one = b;

@@ -118,9 +118,8 @@ static po_mu *as_worked(const wider *w, const band *b) {
         po_plan_apply_band(&s, &p->bands[st->band]);
         i += p->bands[st->band].b.n - 1;
     }
-    po_schedule_finish(&s);
-    po_mu_unname(s.mu);
-    return s.mu;
+    po_standalone_step lone;
+    return po_plan_end_standalone(&s, &b->b, true, 0, &lone);
 }
 
 /* Estimate there, what is kept being written and read once. */
@@ -197,20 +196,25 @@ static double seconds_there(const planning *p, const rival *r, uint32_t k, bool 
     return measured ? p->seconds[r->form[k]] : estimate_there(p->forms[r->form[k]].mu, r->kept[k]);
 }
 
+/* What steps take at hand, as they are worked there. */
+static double worked_here(const planning *p, uint32_t first, uint32_t n) {
+    double seconds = 0;
+    for (uint32_t i = first; i < first + n; i++) {
+        const step *s = &p->steps[i];
+        const band *taken = s->band == PO_NONE ? NULL : &p->bands[s->band];
+        seconds += p->seconds[taken ? taken->form : s->form[s->best]];
+        i += taken ? taken->b.n - 1 : 0;
+    }
+    return seconds;
+}
+
 /* What a step loses at hand. Where that is not read it is half of what it saves, so that sizes are
  * parted half way. */
 static double lost_here(const planning *p, const rival *r, double saved, bool measured) {
     const step *s = &p->steps[r->step];
-    double other = r->window == PO_NONE ? p->seconds[s->form[r->choice]] : 0, best = 0;
-    const uint32_t n = r->window == PO_NONE ? 1 : p->bands[r->window].b.n;
-    if (r->window != PO_NONE)
-        other = p->seconds[p->bands[r->window].form];
-    for (uint32_t i = r->step; i < r->step + n; i++) {
-        const uint32_t taken = r->window == PO_NONE ? PO_NONE : p->steps[i].band;
-        best += taken == PO_NONE ? p->seconds[p->steps[i].form[p->steps[i].best]]
-                                 : p->seconds[p->bands[taken].form];
-        i += taken == PO_NONE ? 0 : p->bands[taken].b.n - 1;
-    }
+    const band *window = r->window == PO_NONE ? NULL : &p->bands[r->window];
+    const double other = p->seconds[window ? window->form : s->form[r->choice]];
+    const double best = worked_here(p, r->step, window ? window->b.n : 1);
     return !measured || other <= 0 ? saved / larger : fmax(0, other - best);
 }
 
@@ -218,7 +222,6 @@ static double lost_here(const planning *p, const rival *r, double saved, bool me
 static uint32_t keep_faster(const planning *p, rival *rivals, uint32_t n, bool measured,
                             double *saved, double *lost) {
     uint32_t left = 0;
-    *saved = *lost = 0;
     for (uint32_t i = 0; i < n; i++) {
         const rival *r = &rivals[i];
         const step *s = &p->steps[r->step];
@@ -228,17 +231,16 @@ static uint32_t keep_faster(const planning *p, rival *rivals, uint32_t n, bool m
             continue;
         po_log(p->ctx, "%s, %.0f times as large: %.3f ms, %.3f with less kept",
                p->plans[s->plan].lowered.mu->nodes[s->node].name, larger, 1e3 * own, 1e3 * other);
-        if (left > 0 && rivals[left - 1].step == r->step) { /* of a window the best */
-            const double before = seconds_there(p, &rivals[left - 1], 1, measured);
-            if (other >= before)
-                continue;
-            *saved -= own - before;
-            *lost -= lost_here(p, &rivals[left - 1], own - before, measured);
-            left--;
-        }
-        *saved += own - other;
-        *lost += lost_here(p, r, own - other, measured);
-        rivals[left++] = *r;
+        const bool again = left > 0 && rivals[left - 1].step == r->step; /* of a window the best */
+        if (!again || other < seconds_there(p, &rivals[left - 1], 1, measured))
+            rivals[again ? left - 1 : left++] = *r;
+    }
+    *saved = *lost = 0;
+    for (uint32_t i = 0; i < left; i++) {
+        const rival *r = &rivals[i];
+        const double one = seconds_there(p, r, 0, measured) - seconds_there(p, r, 1, measured);
+        *saved += one;
+        *lost += lost_here(p, r, one, measured);
     }
     return left;
 }

@@ -2,6 +2,7 @@
 #include "superopt/plan/window.h"
 
 #include "superopt/part/part.h"
+#include "superopt/plan/plan.h"
 #include "superopt/schedule/internal.h"
 
 enum { MOST_STATEMENTS = 32 /* as the search takes them */ };
@@ -39,16 +40,10 @@ static double moved_by(const po_mu *mu, const po_naive_step *n) {
     return bytes;
 }
 
-/* By naive tensor: the step that writes it first, the last that reads it, PO_NONE; by step: its
- * number. */
-typedef struct uses {
-    uint32_t *writer, *reader, *number;
-} uses;
-
-static uses uses_of(po_arena *arena, const po_mu *mu) {
-    uses u = {PO_NEW_N(arena, uint32_t, mu->n_tensors + 1),
-              PO_NEW_N(arena, uint32_t, mu->n_tensors + 1),
-              PO_NEW_N(arena, uint32_t, mu->n_nodes + 1)};
+po_plan_uses po_plan_uses_of(po_arena *arena, const po_mu *mu) {
+    po_plan_uses u = {PO_NEW_N(arena, uint32_t, mu->n_tensors + 1),
+                      PO_NEW_N(arena, uint32_t, mu->n_tensors + 1),
+                      PO_NEW_N(arena, uint32_t, mu->n_nodes + 1)};
     uint32_t at = 0;
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         u.writer[i] = u.reader[i] = PO_NONE;
@@ -66,7 +61,7 @@ static uses uses_of(po_arena *arena, const po_mu *mu) {
 }
 
 /* Whether nothing behind a step reads what steps before it made. */
-static bool is_done_with(const po_mu *mu, const uses *u, const uint32_t *made, uint32_t n,
+static bool is_done_with(const po_mu *mu, const po_plan_uses *u, const uint32_t *made, uint32_t n,
                          uint32_t step) {
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t reader = u->reader[made[i]];
@@ -77,9 +72,8 @@ static bool is_done_with(const po_mu *mu, const uses *u, const uint32_t *made, u
     return true;
 }
 
-uint32_t po_plan_window_from(po_arena *arena, const po_mu *naive, uint32_t first, uint32_t most,
-                             double worth) {
-    const uses u = uses_of(arena, naive);
+uint32_t po_plan_window_from(const po_mu *naive, const po_plan_uses *uses, uint32_t first,
+                             uint32_t most, double worth) {
     uint32_t made[PO_WINDOW_MOST], statements = 0, best = 0;
     double moved = 0;
     bool reduces = false;
@@ -87,14 +81,14 @@ uint32_t po_plan_window_from(po_arena *arena, const po_mu *naive, uint32_t first
          n++, step = naive->nodes[step].next) {
         po_naive_step one;
         if (!po_naive_step_of(naive, step, &one) || is_heavy(naive, &one) ||
-            u.writer[one.out->tensor] != step)
+            uses->writer[one.out->tensor] != step)
             break;
         statements += one.tail ? 2 : 1;
         if (statements > MOST_STATEMENTS)
             break;
         moved += moved_by(naive, &one);
         reduces |= one.s->combine != PO_MU_SET;
-        if (n > 0 && reduces && !is_copy(&one) && is_done_with(naive, &u, made, n, step) &&
+        if (n > 0 && reduces && !is_copy(&one) && is_done_with(naive, uses, made, n, step) &&
             moved - bytes_of(naive, one.out->tensor) >= worth)
             best = n + 1;
         made[n] = one.out->tensor;
@@ -207,16 +201,5 @@ po_mu *po_plan_window_standalone(po_arena *arena, const po_row_fusion *b, const 
     po_schedule s;
     po_schedule_start(&s, arena, b->naive, true);
     po_plan_window_apply(&s, b, w);
-    po_schedule_finish(&s);
-    po_mu_unname(s.mu);
-    *lone = (po_standalone_step){.naive = b->naive,
-                                 .step = b->node[0],
-                                 .n_steps = b->n,
-                                 .tensor = s.tensor,
-                                 .packed = s.packed,
-                                 .n_packed = s.n_packed,
-                                 .exact = true,
-                                 .k = window_error,
-                                 .last = PO_NEW(arena, po_step_values *)};
-    return s.mu;
+    return po_plan_end_standalone(&s, b, true, window_error, lone);
 }

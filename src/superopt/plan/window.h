@@ -7,11 +7,18 @@
 #include "superopt/plan/row_fusion.h"
 #include "superopt/search/search.h"
 
+/* By tensor of a naive muGraph: the step that writes it first, the last that reads it, PO_NONE; by
+ * step: its number. */
+typedef struct po_plan_uses {
+    uint32_t *writer, *reader, *number;
+} po_plan_uses;
+po_plan_uses po_plan_uses_of(po_arena *arena, const po_mu *naive);
+
 /* How many steps from this one on can be a window: no product with a weight, which has ways of its
  * own, at least one sum or maximum, nothing but the last step's tensor read behind them. The most
  * there are, `most` at most, that move so many bytes more than the last of them writes; 0: none. */
-uint32_t po_plan_window_from(po_arena *arena, const po_mu *naive, uint32_t step, uint32_t most,
-                             double worth);
+uint32_t po_plan_window_from(const po_mu *naive, const po_plan_uses *uses, uint32_t step,
+                             uint32_t most, double worth);
 
 /* The steps' muGraph by itself, for the search: copies are read through, and axes of several digits
  * are several axes. False: it is none that the search reads. view: by tensor of it. */

@@ -17,7 +17,9 @@ static const double may_save = 0.3;
 /* Steps that may be a window. */
 typedef struct candidate {
     uint32_t first, n;
-    po_hash key;     /* of their muGraph by itself */
+    const po_mu *cut; /* their muGraph by itself */
+    const po_mu_view *view;
+    po_hash key;     /* of it */
     double now, all; /* seconds of the steps, and of all windows that are the same */
 } candidate;
 
@@ -30,7 +32,8 @@ typedef struct windows {
     planning *p;
     int64_t spread;
     double now;         /* seconds of all steps */
-    po_hash_map *known; /* of a part: what was found */
+    po_hash_map *known; /* of a window's muGraph: what was found */
+    po_hash_map *open;  /* of a program: whether it is one for all sizes */
     searched *list;
     uint32_t n, cap;
 } windows;
@@ -70,19 +73,9 @@ static uint32_t worth_reading(const windows *w, double now) {
     return 0;
 }
 
-static po_row_fusion steps_of(const planning *p, uint32_t first, uint32_t n) {
-    const step *s = &p->steps[first];
-    po_row_fusion b = {.naive = p->plans[s->plan].lowered.mu, .n = n};
-    for (uint32_t i = 0; i < n; i++) {
-        b.node[i] = s[i].node;
-        b.choice[i] = &s[i].choices[s[i].best];
-    }
-    return b;
-}
-
 /* What was found for the window, now or for one that is the same; PO_NONE: enough was searched. */
 static po_status search_once(windows *w, const candidate *c, const po_row_fusion *b,
-                             const po_mu *cut, uint32_t *known) {
+                             uint32_t *known) {
     planning *p = w->p;
     searched one;
     *known = po_hash_map_get(w->known, c->key);
@@ -90,11 +83,35 @@ static po_status search_once(windows *w, const candidate *c, const po_row_fusion
         return PO_OK;
     po_log(p->ctx, "window of %u steps: %s .. %s", b->n, b->naive->nodes[b->node[0]].name,
            b->naive->nodes[b->node[b->n - 1]].name);
-    PO_TRY(search_for(w, cut, &one));
+    PO_TRY(search_for(w, c->cut, &one));
     *known = w->n;
     po_hash_map_put(w->known, c->key, *known);
     PO_PUSH(p->scratch, w->list, w->n, w->cap, one);
     return PO_OK;
+}
+
+/* Whether a program is one for all sizes; that of another window may be the same. */
+static po_status is_for_all(windows *w, const po_row_fusion *b, const po_plan_window *one,
+                            bool *is) {
+    planning *p = w->p;
+    po_standalone_step lone;
+    po_hash wide;
+    *is = p->options->open == NULL;
+    if (*is)
+        return PO_OK;
+    po_arena *scratch = po_arena_child(p->scratch);
+    po_mu *mu = po_plan_window_standalone(scratch, b, one, &lone);
+    const po_hash key = po_mu_hash(mu);
+    const uint32_t known = po_hash_map_get(w->open, key);
+    po_status status = PO_OK;
+    *is = known == 1;
+    if (known == PO_NONE) {
+        status =
+            po_plan_is_open(p, scratch, mu, &lone, b->naive->nodes[b->node[0]].name, is, &wide);
+        po_hash_map_put(w->open, key, *is);
+    }
+    po_arena_free(scratch);
+    return status;
 }
 
 /* Adds the window's programs as candidates beside its steps one after the other. */
@@ -102,22 +119,15 @@ static po_status add_window(windows *w, const candidate *c) {
     planning *p = w->p;
     const uint32_t most = worth_reading(w, c->all);
     const double gain = may_save * c->now;
-    const po_row_fusion b = steps_of(p, c->first, c->n);
-    const po_mu *cut;
-    const po_mu_view *view;
+    const po_row_fusion b = po_plan_steps_of(p, c->first, c->n);
     uint32_t known, apart = PO_NONE;
-    if (most == 0 || !po_plan_window_cut(p->scratch, b.naive, b.node, b.n, &cut, &view))
+    if (most == 0)
         return PO_OK;
-    PO_TRY(search_once(w, c, &b, cut, &known));
+    PO_TRY(search_once(w, c, &b, &known));
     for (uint32_t i = 0; known != PO_NONE && i < w->list[known].n && i < most; i++) {
-        po_plan_window one = {&w->list[known].found[i], view};
-        po_standalone_step lone;
-        bool is = true;
-        po_hash wide;
-        po_mu *mu = po_plan_window_standalone(p->scratch, &b, &one, &lone);
-        if (p->options->open)
-            PO_TRY(po_plan_is_open(p, p->scratch, mu, &lone, b.naive->nodes[b.node[0]].name, &is,
-                                   &wide));
+        po_plan_window one = {&w->list[known].found[i], c->view};
+        bool is;
+        PO_TRY(is_for_all(w, &b, &one, &is));
         if (!is)
             continue;
         if (apart == PO_NONE)
@@ -128,20 +138,25 @@ static po_status add_window(windows *w, const candidate *c) {
     return PO_OK;
 }
 
-/* The longest window from a step on that can stand by itself; n 0: there is none. */
-static candidate window_from(const planning *p, uint32_t first) {
+/* The longest window from a step on that can stand by itself and ends behind another's end; n 0:
+ * there is none. */
+static candidate window_from(const planning *p, const po_plan_uses *uses, uint32_t first,
+                             uint32_t end) {
     candidate c = {.first = first, .n = PO_WINDOW_MOST + 1};
     const po_mu *naive = p->plans[p->steps[first].plan].lowered.mu;
-    for (bool is = false; !is && c.n > 0;) {
-        po_arena *scratch = po_arena_child(p->scratch);
-        const po_mu *cut;
-        const po_mu_view *view;
-        c.n = po_plan_window_from(scratch, naive, p->steps[first].node, c.n - 1, worth);
-        const po_row_fusion b = steps_of(p, first, c.n);
-        is = c.n > 0 && po_plan_window_cut(scratch, naive, b.node, b.n, &cut, &view);
-        if (is)
-            c.key = po_mu_hash(cut);
-        po_arena_free(scratch);
+    while (!c.cut) {
+        c.n = po_plan_window_from(naive, uses, p->steps[first].node, c.n - 1, worth);
+        if (first + c.n <= end)
+            c.n = 0;
+        if (c.n == 0)
+            return c;
+        const po_row_fusion b = po_plan_steps_of(p, first, c.n);
+        po_arena *own = po_arena_child(p->scratch);
+        po_arena_own(p->scratch, own);
+        if (po_plan_window_cut(own, naive, b.node, b.n, &c.cut, &c.view))
+            c.key = po_mu_hash(c.cut);
+        else
+            po_arena_free(own);
     }
     for (uint32_t i = first; i < first + c.n; i++)
         c.now += p->seconds[p->steps[i].form[p->steps[i].best]];
@@ -152,12 +167,13 @@ static candidate window_from(const planning *p, uint32_t first) {
 static candidate *candidates_of(const planning *p, uint32_t plan, uint32_t *n) {
     candidate *list = NULL;
     uint32_t cap = 0, end = 0; /* of the window before */
+    const po_plan_uses uses = po_plan_uses_of(p->scratch, p->plans[plan].lowered.mu);
     *n = 0;
     for (uint32_t i = 0; i < p->n_steps; i++) {
         if (p->steps[i].plan != plan)
             continue;
-        const candidate one = window_from(p, i);
-        if (one.n == 0 || i + one.n <= end)
+        const candidate one = window_from(p, &uses, i, end);
+        if (one.n == 0)
             continue;
         end = i + one.n;
         PO_PUSH(p->scratch, list, *n, cap, one);
@@ -175,7 +191,10 @@ static candidate *candidates_of(const planning *p, uint32_t plan, uint32_t *n) {
 }
 
 po_status po_plan_windows(planning *p, uint32_t plan, int64_t spread) {
-    windows w = {.p = p, .spread = spread, .known = po_hash_map_create(p->scratch)};
+    windows w = {.p = p,
+                 .spread = spread,
+                 .known = po_hash_map_create(p->scratch),
+                 .open = po_hash_map_create(p->scratch)};
     uint32_t n;
     const candidate *list = candidates_of(p, plan, &n);
     for (uint32_t i = 0; i < p->n_steps; i++)

@@ -123,18 +123,7 @@ static uint32_t value_of(statement *st, uint32_t i) {
     return st->item[i];
 }
 
-/* The copy's access, its lane last. */
-static po_mu_access copy_access(emitting *e, uint32_t copy, uint64_t labels, uint32_t lane) {
-    uint32_t classes[PO_FORM_CLASSES];
-    uint32_t n = search_classes_of(e->w.p, labels & ~((uint64_t)1 << lane), classes);
-    po_mu_access a = po_mu_access_of(e->w.to->mu, copy);
-    classes[n++] = lane;
-    for (uint32_t x = 0; x < n; x++)
-        search_at(&e->w, &a, x, classes[x]);
-    return a;
-}
-
-/* Copies an operand of a sum to the block, where its statement reads it by `lane`. */
+/* Copies an operand of a sum to the block, its lane last. */
 static void make_copy(emitting *e, uint32_t parent, uint32_t sum, uint32_t leaf, uint32_t lane,
                       bool turned) {
     po_mu *mu = e->w.to->mu;
@@ -142,13 +131,15 @@ static void make_copy(emitting *e, uint32_t parent, uint32_t sum, uint32_t leaf,
     uint32_t classes[PO_FORM_CLASSES];
     uint32_t n = search_classes_of(e->w.p, labels & ~((uint64_t)1 << lane), classes);
     int64_t dims[PO_MU_MAX_RANK];
-    for (uint32_t x = 0; x < n; x++)
+    classes[n] = lane;
+    for (uint32_t x = 0; x <= n; x++)
         dims[x] = e->w.p->extent[classes[x]];
-    dims[n] = e->w.p->extent[lane];
     uint32_t copy = po_mu_add_tensor(mu, "strip", PO_MU_SHARED, n + 1, dims);
     mu->tensors[copy].scope = parent == e->step ? PO_NONE : parent;
     uint32_t id = po_mu_add_statement(mu, parent, PO_MU_SET);
-    po_mu_access to = copy_access(e, copy, labels, lane);
+    po_mu_access to = po_mu_access_of(mu, copy);
+    for (uint32_t x = 0; x <= n; x++)
+        search_at(&e->w, &to, x, classes[x]);
     e->copy[sum] = to;
     e->copied[sum] = true;
     mu->nodes[id].statement.out = to;

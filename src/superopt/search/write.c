@@ -2,10 +2,15 @@
  * outside has one twin, made when it is first used. */
 #include "superopt/search/write.h"
 
-void search_at(const search_writer *w, po_mu_access *access, uint32_t axis, uint32_t class) {
+static void at_times(const search_writer *w, po_mu_access *access, uint32_t axis, int64_t times,
+                     uint32_t class) {
     const po_for_label *f = &w->label[class];
     for (uint32_t i = 0; i < f->n; i++)
-        po_mu_at(w->to->mu, access, axis, f->terms[i].coef, f->terms[i].label);
+        po_mu_at(w->to->mu, access, axis, times * f->terms[i].coef, f->terms[i].label);
+}
+
+void search_at(const search_writer *w, po_mu_access *access, uint32_t axis, uint32_t class) {
+    at_times(w, access, axis, 1, class);
 }
 
 uint32_t search_classes_of(const search_problem *p, uint64_t labels, uint32_t *classes) {
@@ -58,13 +63,10 @@ po_mu_access search_border_access(search_writer *w, uint32_t naive) {
     for (uint32_t x = 0; w->view && x < w->to->mu->tensors[twin].rank; x++)
         po_mu_at(w->to->mu, &a, x, w->view[naive].from[x], PO_NONE);
     for (uint32_t x = 0; x < w->p->naive->tensors[naive].rank; x++) {
-        const uint32_t class = w->p->axes[naive][x];
-        if (class == PO_NONE)
-            continue;
-        const po_for_label *f = &w->label[class];
-        for (uint32_t i = 0; i < f->n; i++)
-            po_mu_at(w->to->mu, &a, w->view ? w->view[naive].axis[x] : x,
-                     (w->view ? w->view[naive].times[x] : 1) * f->terms[i].coef, f->terms[i].label);
+        const po_mu_view *view = w->view ? &w->view[naive] : NULL;
+        if (w->p->axes[naive][x] != PO_NONE)
+            at_times(w, &a, view ? view->axis[x] : x, view ? view->times[x] : 1,
+                     w->p->axes[naive][x]);
     }
     return a;
 }
