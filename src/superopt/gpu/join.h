@@ -13,10 +13,6 @@ const po_mu *gpu_read_pieces(po_arena *arena, const po_mu *mu);
  * (merge.c). merged: how many launches that saves. */
 const po_mu *gpu_merge_steps(po_arena *arena, const po_mu *mu, const po_gpu *gpu, uint32_t *merged);
 
-/* Appends all steps of a (scheduled) muGraph. twin: by tensor, `tensor` of `to`; what is PO_NONE is
- * copied. */
-void gpu_append(po_arena *arena, po_mu *to, const po_mu *from, const po_mu_view *twin);
-
 /* Schedules a naive step as it is and appends it; twin as above, of the naive muGraph; changed
  * where a tensor is added. Its seconds. */
 double gpu_append_step(po_arena *arena, po_mu *to, const po_mu *naive, uint32_t step,

@@ -209,7 +209,7 @@ static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gp
                 }
             }
         }
-        gpu_append(p->arena, mu, f->mu, twin);
+        part_append(p->arena, mu, f->mu, twin);
         c->seconds += f->estimate;
         c->searched = true;
         po_text_printf(&what, "%s%s; %s", i ? "; " : "", f->algebra, f->schedule);

@@ -49,4 +49,24 @@ uint32_t part_same_statement(po_mu *to, uint32_t parent, const po_mu_statement *
                              const po_mu_access *in, po_mu_access out);
 po_mu_access part_same_access(po_mu *to, const po_mu *mu, const po_mu_access *a);
 
+/* Appends all steps of a muGraph (append.c). twin: by tensor, `tensor` of `to`; what is PO_NONE is
+ * copied. */
+void part_append(po_arena *arena, po_mu *to, const po_mu *from, const po_mu_view *twin);
+
+/* The same statement by statement: twin is written where a tensor is copied. */
+typedef struct part_appending {
+    po_arena *arena;
+    po_mu *to;
+    const po_mu *from;
+    po_mu_view *twin;
+    uint32_t *label, *node; /* by those of `from`: those of `to`, PO_NONE */
+} part_appending;
+part_appending part_append_begin(po_arena *arena, po_mu *to, const po_mu *from, po_mu_view *twin);
+/* What stands for a label, a tensor, an access; copied where nothing does yet. */
+uint32_t part_append_label(part_appending *a, uint32_t label);
+uint32_t part_append_tensor(part_appending *a, uint32_t tensor);
+po_mu_access part_append_access(part_appending *a, const po_mu_access *from);
+/* Without its tile, and by itself where it was fused to another. */
+void part_append_statement(part_appending *a, uint32_t parent, const po_mu_statement *s);
+
 #endif

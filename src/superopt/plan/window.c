@@ -98,90 +98,50 @@ uint32_t po_plan_window_from(const po_mu *naive, const po_plan_uses *uses, uint3
 
 /* --- the steps by themselves --- */
 
-typedef struct cutting {
-    const po_mu *naive;
-    po_mu *to;
-    uint32_t *label, *tensor; /* by those of `naive`; PO_NONE */
-    uint32_t *home, cap;      /* by tensor of `to` */
-} cutting;
-
-static cutting begin(po_arena *arena, const po_mu *naive) {
-    cutting c = {.naive = naive,
-                 .to = po_mu_create(arena, naive->name),
-                 .label = PO_NEW_N(arena, uint32_t, naive->n_labels + 1),
-                 .tensor = PO_NEW_N(arena, uint32_t, naive->n_tensors + 1)};
-    for (uint32_t i = 0; i < naive->n_labels; i++)
-        c.label[i] = PO_NONE;
-    for (uint32_t i = 0; i < naive->n_tensors; i++)
-        c.tensor[i] = PO_NONE;
-    return c;
-}
-
-static uint32_t tensor_of(cutting *c, uint32_t tensor) {
-    const po_mu_tensor *t = &c->naive->tensors[tensor];
-    if (c->tensor[tensor] != PO_NONE)
-        return c->tensor[tensor];
-    uint32_t id = po_mu_add_tensor(c->to, t->name, t->place, t->rank, t->dims), n = id;
-    c->to->tensors[id].type = t->type;
-    c->to->tensors[id].table = t->table;
-    PO_PUSH(c->to->arena, c->home, n, c->cap, tensor);
-    c->tensor[tensor] = id;
-    return id;
-}
-
-static po_mu_access access_of(cutting *c, const po_mu_access *from) {
-    po_mu_access to = po_mu_access_of(c->to, tensor_of(c, from->tensor));
-    for (uint32_t x = 0; x < c->naive->tensors[from->tensor].rank; x++) {
-        const po_mu_index *i = &from->axes[x];
-        po_mu_at(c->to, &to, x, i->offset, PO_NONE);
-        for (uint32_t k = 0; k < i->n; k++) {
-            const uint32_t l = i->terms[k].label;
-            if (c->label[l] == PO_NONE)
-                c->label[l] =
-                    po_mu_add_label(c->to, c->naive->labels[l].name, c->naive->labels[l].extent);
-            po_mu_at(c->to, &to, x, i->terms[k].coef, c->label[l]);
-        }
-    }
-    return to;
-}
-
-/* What is read and not written is INPUT, what is written last OUTPUT. */
-static cutting cut_out(po_arena *arena, const po_mu *naive, const uint32_t *node, uint32_t n) {
-    cutting c = begin(arena, naive);
+/* What is read and not written is INPUT, what is written last OUTPUT. home: by tensor of what is
+ * made, that of the naive one. */
+static po_mu *cut_out(po_arena *arena, const po_mu *naive, const uint32_t *node, uint32_t n,
+                      uint32_t **home) {
+    po_mu *to = po_mu_create(arena, naive->name);
+    po_mu_view *twin = PO_NEW_N(arena, po_mu_view, naive->n_tensors + 1);
     bool *written = PO_NEW_N(arena, bool, naive->n_tensors + 1);
     uint32_t last = PO_NONE;
+    for (uint32_t i = 0; i < naive->n_tensors; i++)
+        twin[i].tensor = PO_NONE;
+    part_appending a = part_append_begin(arena, to, naive, twin);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = po_mu_add_step(c.to, naive->nodes[node[i]].name);
+        const uint32_t at = po_mu_add_step(to, naive->nodes[node[i]].name);
         for (uint32_t k = naive->nodes[node[i]].first; k != PO_NONE; k = naive->nodes[k].next) {
-            const po_mu_statement *s = &naive->nodes[k].statement;
-            po_mu_access in[PO_MU_MAX_INPUTS];
-            for (uint32_t o = 0; o < s->n_in; o++)
-                in[o] = access_of(&c, &s->in[o]);
-            part_same_statement(c.to, at, s, in, access_of(&c, &s->out));
-            last = c.tensor[s->out.tensor];
+            part_append_statement(&a, at, &naive->nodes[k].statement);
+            last = twin[naive->nodes[k].statement.out.tensor].tensor;
             written[last] = true;
         }
     }
-    for (uint32_t i = 0; i < c.to->n_tensors; i++)
-        if (c.to->tensors[i].place == PO_MU_DEVICE && !written[i])
-            c.to->tensors[i].place = PO_MU_INPUT;
-    c.to->tensors[last].place = PO_MU_OUTPUT;
-    return c;
+    *home = PO_NEW_N(arena, uint32_t, to->n_tensors + 1);
+    for (uint32_t i = 0; i < naive->n_tensors; i++)
+        if (twin[i].tensor != PO_NONE)
+            (*home)[twin[i].tensor] = i;
+    for (uint32_t i = 0; i < to->n_tensors; i++)
+        if (to->tensors[i].place == PO_MU_DEVICE && !written[i])
+            to->tensors[i].place = PO_MU_INPUT;
+    to->tensors[last].place = PO_MU_OUTPUT;
+    return to;
 }
 
 bool po_plan_window_cut(po_arena *arena, const po_mu *naive, const uint32_t *node, uint32_t n,
                         const po_mu **mu, const po_mu_view **view) {
-    const cutting c = cut_out(arena, naive, node, n);
+    uint32_t *home;
+    const po_mu *cut = cut_out(arena, naive, node, n, &home);
     po_mu_part *parts;
     uint32_t n_parts;
-    part_all(arena, part_with_digits(arena, part_without_copies(arena, c.to)), NULL, true, &parts,
+    part_all(arena, part_with_digits(arena, part_without_copies(arena, cut)), NULL, true, &parts,
              &n_parts);
     if (n_parts != 1 || !parts->mu)
         return false;
     for (uint32_t i = 0; i < parts->mu->n_tensors; i++) {
         const po_mu_tensor *t = &parts->mu->tensors[i];
         po_mu_view *own = &parts->twin[i];
-        own->tensor = own->tensor == PO_NONE ? PO_NONE : c.home[own->tensor];
+        own->tensor = own->tensor == PO_NONE ? PO_NONE : home[own->tensor];
         for (uint32_t x = 0; x < t->rank && t->place == PO_MU_WEIGHT; x++)
             if (own->axis[x] != x || own->times[x] != 1 || own->from[x] != 0 ||
                 naive->tensors[own->tensor].dims[x] != t->dims[x])
