@@ -5,7 +5,7 @@
                [--no-rivals] [--open-batch]
 
 Sets: ocr (the three models of rapidocr-onnxruntime), nets (models/: the networks), blocks
-(models/: Mirage's six), zoo (models/: other kinds of networks), light (the nine of the onnx tests, with their made-up weights). Rivals need
+(models/: Mirage's six), trinity (models/: Trinity's six), zoo (models/: other kinds of networks), light (the nine of the onnx tests, with their made-up weights). Rivals need
 `scripts/deps.sh --bench`. Latencies of ONNX files come from one `petopt bench` each, interleaved in
 ONNX Runtime; its control is what the original reads against itself. OpenVINO is timed in turns with
 ONNX Runtime in a process of its own. Prints a table in Markdown.
@@ -32,7 +32,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NETS = ['resnet18', 'inception_v3', 'csrnet', 'bert_base', 'resnet3d18_8', 'resnet3d18']
 FARTHEST = 3  # steps of a network that are told with their distance from the roofline
 BLOCKS = ['gqa', 'qknorm', 'rmsnorm_linear', 'lora', 'gated_mlp', 'ntrans']
-SETS = ['ocr', 'nets', 'blocks', 'zoo', 'light']
+TRINITY = ['trinity_' + n for n in ['vanilla', 'prenorm', 'qknorm', 'keyformer', 'roco', 'swiglu']]
+SETS = ['ocr', 'nets', 'blocks', 'trinity', 'zoo', 'light']
 ZOO = ['bytes', 'tcn', 'conformer', 'wav2vec', 'convnext', 'yolo', 'unet', 'line',
        'mobilenet_v2', 'resnext50', 'dcgan', 'segformer', 'upscale', 'densenet121', 'u2net', 'upernet',
        'deeplab', 'hrnet_head', 'midas_head']
@@ -57,6 +58,7 @@ def suite(args):
     if 'ocr' in args.set:
         rows += [(n, os.path.join(deps(), 'models', f + '.onnx'), [s]) for n, f, s in OCR]
     wanted = (NETS if 'nets' in args.set else []) + (BLOCKS if 'blocks' in args.set else [])
+    wanted += TRINITY if 'trinity' in args.set else []
     wanted += ZOO if 'zoo' in args.set else []
     wanted = [n for n in wanted if args.only in n]
     folder = os.path.join(args.work, 'models')

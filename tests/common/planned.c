@@ -49,7 +49,8 @@ bool test_planned_bands(test_planned *f, uint32_t node, uint32_t n, int64_t rows
     for (uint32_t i = 0; i < n; i++, node = naive->nodes[node].next) {
         if (node == PO_NONE)
             return false;
-        assert_true(po_choices_of(naive, node, 1, &choices[i * PO_CHOICES_MAX]) > 0);
+        assert_true(po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 1,
+                                  &choices[i * PO_CHOICES_MAX]) > 0);
         b->node[i] = node;
         b->choice[i] = &choices[i * PO_CHOICES_MAX];
     }

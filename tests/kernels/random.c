@@ -216,7 +216,7 @@ static po_status make_variant(po_ctx *ctx, po_arena *arena, region *r, uint32_t 
     po_schedule_start(&s, arena, naive, false);
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         po_choice choices[PO_CHOICES_MAX];
-        uint32_t n = po_choices_of(naive, node, 0, choices);
+        uint32_t n = po_choices_of(naive, node, &po_isas[k % PO_ISAS], 0, choices);
         if (n == 0)
             return po_fail(ctx, PO_INTERNAL, "a step without a schedule");
         *most = n > *most ? n : *most;

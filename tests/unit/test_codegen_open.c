@@ -144,7 +144,7 @@ static po_mu *scheduled(fixture *f, const po_mu *naive, uint32_t step, const po_
             node = bands->node[bands->n - 1];
             continue;
         }
-        (void)po_choices_of(naive, node, 1, first);
+        (void)po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 1, first);
         po_schedule_step(&s, node, node == step ? choice : &first[0]);
     }
     po_schedule_finish(&s);
@@ -161,7 +161,8 @@ static uint32_t open_tiles(fixture *f) {
         const po_mu *naive = p.plan.lowered.mu;
         for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
             po_choice choices[PO_CHOICES_MAX];
-            const uint32_t n_choices = po_choices_of(naive, node, 0, choices);
+            const uint32_t n_choices =
+                po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
             for (uint32_t k = 0; k < n_choices && f->n < MOST; k++) {
                 const po_mu_open *open;
                 if (!in_tiles(naive, node, &choices[k]))

@@ -49,7 +49,8 @@ static const po_mu_open *opened(fixture *f, bool tiles) {
     po_schedule_start(&s, f->p.arena, naive, false);
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         po_choice choices[PO_CHOICES_MAX];
-        const uint32_t n = po_choices_of(naive, node, tiles ? 0 : 1, choices);
+        const uint32_t n =
+            po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], tiles ? 0 : 1, choices);
         uint32_t k = 0;
         while (tiles && k < n && !is_tiles(&choices[k]))
             k++;

@@ -26,7 +26,7 @@ static void weights_are_fetched_or_not(void **state) {
         po_choice choices[PO_CHOICES_MAX];
         uint32_t with = 0, without = 0;
         for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
-            const uint32_t n = po_choices_of(naive, node, 1, choices);
+            const uint32_t n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 1, choices);
             for (uint32_t i = 0; i < n; i++) {
                 bool ahead = false, alone = false;
                 po_standalone_step lone;
@@ -70,7 +70,7 @@ static void the_next_chunk_is_fetched_by_tiles(void **state) {
         const po_mu *naive = f.plan.lowered.mu;
         for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
             po_choice choices[PO_CHOICES_MAX];
-            const uint32_t n = po_choices_of(naive, node, 0, choices);
+            const uint32_t n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
             for (uint32_t k = 0; k < n; k++) {
                 po_standalone_step lone;
                 po_text told, text;

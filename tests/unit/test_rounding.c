@@ -60,7 +60,7 @@ static uint32_t take_choice(test_planned *f, uint32_t k) {
     po_schedule_start(&s, f->arena, naive, false);
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         po_choice choices[PO_CHOICES_MAX];
-        uint32_t n = po_choices_of(naive, node, 0, choices);
+        uint32_t n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
         po_schedule_step(&s, node, &choices[k % n]);
         taken |= 1u << place_of(choices[k % n].how);
     }
@@ -144,10 +144,10 @@ static void exact_lists_none_that_rounds(void **state) {
     uint32_t left_out = 0;
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         po_choice choices[PO_CHOICES_MAX];
-        uint32_t n = po_choices_of(naive, node, 0, choices);
+        uint32_t n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
         for (uint32_t k = 0; k < n; k++)
             left_out += choices[k].how->rounding == PO_ROUNDS;
-        n = po_choices_of(naive, node, 1, choices);
+        n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 1, choices);
         assert_true(n > 0);
         for (uint32_t k = 0; k < n; k++)
             assert_true(choices[k].how->rounding != PO_ROUNDS);

@@ -104,7 +104,7 @@ static const po_mu *whole(test_planned *f, const po_row_fusion *b) {
             node = b->node[b->n - 1];
             continue;
         }
-        po_choices_of(naive, node, 1, choices);
+        po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 1, choices);
         po_schedule_step(&s, node, &choices[0]);
     }
     po_schedule_finish(&s);

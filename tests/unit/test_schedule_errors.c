@@ -19,7 +19,7 @@ static void errors_are_found(void **state) {
         uint32_t node = naive->nodes[naive->nodes[naive->first].next].next;
         po_choice choices[PO_CHOICES_MAX];
         po_standalone_step lone;
-        po_choices_of(naive, node, 0, choices);
+        po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
         po_timed_kernel kernel = {.mu =
                                       po_plan_standalone(f.arena, naive, node, &choices[0], &lone),
                                   .check = po_check_step,
@@ -113,7 +113,7 @@ static void damage_to_any_element_is_found(void **state) {
              node = naive->nodes[node].next) {
             po_choice choices[PO_CHOICES_MAX];
             po_standalone_step *lone = PO_NEW(f.arena, po_standalone_step);
-            po_choices_of(naive, node, 0, choices);
+            po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
             kernels[n++] =
                 (po_timed_kernel){.mu = po_plan_standalone(f.arena, naive, node, &choices[0], lone),
                                   .check = check_damaged,

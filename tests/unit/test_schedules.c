@@ -32,7 +32,7 @@ static void take_choice(test_planned *f, uint32_t k) {
     po_schedule_start(&s, f->arena, naive, false);
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         po_choice choices[PO_CHOICES_MAX];
-        uint32_t n = po_choices_of(naive, node, 0, choices);
+        uint32_t n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
         assert_true(n > 0);
         po_schedule_step(&s, node, &choices[k % n]);
     }
@@ -79,7 +79,7 @@ static void nothing_is_read_across(void **state) {
         const po_mu *naive = f.plan.lowered.mu;
         for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
             po_choice choices[PO_CHOICES_MAX];
-            assert_true(po_choices_of(naive, node, 0, choices) > 0);
+            assert_true(po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices) > 0);
             po_text text;
             po_text_init(&text, f.arena);
             choices[0].how->tell(&choices[0], &text);
@@ -102,7 +102,7 @@ static bool is_named_after(const char *sample, const po_scheduler *scheduler) {
 
 /* The choices of a step, and the plain ways that read the weights of others of them. */
 static uint32_t all_choices(const po_mu *naive, uint32_t node, po_choice *choices) {
-    const uint32_t listed = po_choices_of(naive, node, 0, choices);
+    const uint32_t listed = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
     uint32_t n = listed;
     for (uint32_t k = 0; k < listed; k++)
         n += choices[k].how->plainly &&
@@ -138,7 +138,7 @@ static void plain_ways_read_the_same_weights(void **state) {
         const po_mu *naive = f.plan.lowered.mu;
         for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
             po_choice choices[PO_CHOICES_MAX];
-            const uint32_t n = po_choices_of(naive, node, 0, choices);
+            const uint32_t n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
             for (uint32_t k = 0; k < n; k++)
                 found += is_read_plainly(f.arena, naive, node, &choices[k]);
         }

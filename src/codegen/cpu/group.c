@@ -259,7 +259,7 @@ static bool is_guarded(cg *g, const group *u, uint32_t label) {
 /* The tile of the schedule, as far as registers go. */
 static void set_tile(cg *g, group *u, bool reduces) {
     const po_mu_statement *s = &g->mu->nodes[u->nodes[0]].statement;
-    int64_t registers = g->isa->registers, w = g->isa->lanes;
+    const int64_t w = g->isa->lanes;
     u->tile.row = s->row;
     u->tile.lane = s->lane;
     if (s->lane != PO_NONE && is_guarded(g, u, s->lane))
@@ -267,21 +267,11 @@ static void set_tile(cg *g, group *u, bool reduces) {
     if (s->row != PO_NONE && is_guarded(g, u, s->row))
         u->tile.row = PO_NONE;
     int64_t rows = u->tile.row == PO_NONE ? 1 : s->rows > 0 ? s->rows : 1;
-    int64_t vectors = (int64_t)(s->vectors > 0 ? s->vectors : 1) * PO_MU_VECTOR / w;
-    if (u->tile.lane != PO_NONE) {
-        /* Accumulators, a row of vectors, and what is multiplied by it; with few registers the
-         * compiler wants two more, or it keeps an accumulator in memory. */
-        int64_t most = registers >= 32 ? 4 : 2, more = registers >= 32 ? 1 : 3;
-        bool fits = rows * vectors + vectors + more <= registers;
-        if (reduces && rows == 1 && vectors + more > registers) /* each is read where it is used */
-            vectors = registers / 2;
-        if (reduces && !fits && vectors > most && rows > 1)
-            vectors = most;
-        while (reduces && rows > 1 && rows * vectors + vectors + more > registers)
-            rows--;
-    }
+    int64_t lanes = (int64_t)(s->vectors > 0 ? s->vectors : 1) * PO_MU_VECTOR;
+    if (u->tile.lane != PO_NONE && reduces)
+        po_isa_tile(g->isa, &rows, &lanes);
     u->tile.rows = rows;
-    u->tile.lanes = u->tile.lane == PO_NONE ? 1 : vectors * w;
+    u->tile.lanes = u->tile.lane == PO_NONE ? 1 : (lanes + w - 1) / w * w;
 }
 
 /* Sets what a fresh statement adds to more than once. */

@@ -14,6 +14,10 @@ typedef struct po_isa {
 enum { PO_ISA_AVX512, PO_ISA_AVX2, PO_ISAS };
 extern const po_isa po_isas[PO_ISAS];
 
+/* Rows and lanes that registers hold of a tile that adds up, at most as many as are given: the tile
+ * that is printed for the instruction set. */
+void po_isa_tile(const po_isa *isa, int64_t *rows, int64_t *lanes);
+
 /* What every printed file starts with: vectors, their functions (exp, tanh, erf, ... to within 4
  * ulp), and the types of the call below. */
 void po_codegen_prelude(const po_isa *isa, po_text *out);

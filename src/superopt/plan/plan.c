@@ -73,9 +73,11 @@ static po_status keep_open(const planning *p, const po_mu *naive, uint32_t node,
 
 static po_status add_steps(planning *p, uint32_t plan) {
     const po_mu *naive = p->plans[plan].lowered.mu;
+    const uint32_t isa = po_isa_of_machine();
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         step s = {.plan = plan, .node = node, .band = PO_NONE};
-        s.n = po_choices_of(naive, node, p->options->exact ? 1 : p->options->magnifies, s.choices);
+        s.n = po_choices_of(naive, node, &po_isas[isa < PO_ISAS ? isa : 0],
+                            p->options->exact ? 1 : p->options->magnifies, s.choices);
         if (p->options->open)
             PO_TRY(keep_open(p, naive, node, &s));
         if (p->options->like)

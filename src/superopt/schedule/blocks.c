@@ -42,7 +42,9 @@ static bool lies_in_lanes(const po_mu *mu, const po_mu_statement *s, uint32_t la
     return true;
 }
 
-static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
+                     uint32_t n) {
+    (void)isa;
     po_naive_step p;
     uint32_t summed = PO_NONE, labels = 0;
     int64_t elements = 1;

@@ -52,22 +52,27 @@ static bool panels_fit(const po_mu *mu, const po_naive_step *n, int64_t panel) {
     return true;
 }
 
-/* Cycles a step of the sum takes in a tile of so many rows and vectors: two products a cycle, a
- * vector of weights from the second cache every other one, and no less than a product's latency. */
-static double cycles(int64_t rows, int64_t vectors) {
-    enum { REGISTERS = 32 };
-    double work = (double)(rows * vectors) / 2, weights = 2 * (double)vectors;
-    if (vectors * (rows + 1) >= REGISTERS) /* no register is left for what is loaded */
+/* Cycles a step of the sum takes in a tile of so many rows and vectors: two products a cycle, 32
+ * bytes of weights from the second cache, and no less than a product's latency. */
+static double cycles(const po_isa *isa, int64_t rows, int64_t vectors) {
+    enum { LANES_A_CYCLE = 8, LATENCY = 4 };
+    double work = (double)(rows * vectors) / 2;
+    double weights = (double)(vectors * isa->lanes) / LANES_A_CYCLE;
+    if (vectors * (rows + 1) >= isa->registers) /* no register is left for what is loaded */
         work *= 1.1;
     double most = work > weights ? work : weights;
-    return rows == 0 ? 0 : most < 4 ? 4 : most;
+    return rows == 0 ? 0 : most < LATENCY ? LATENCY : most;
 }
 
-/* The same for all rows, an output. */
-static double cost_of(const int64_t tile[2], int64_t rows) {
-    int64_t vectors = tile[0] / PO_MU_VECTOR;
-    double whole = (double)(rows / tile[1]) * cycles(tile[1], vectors);
-    return (whole + cycles(rows % tile[1], vectors)) / (double)tile[0];
+/* The same for all rows, an output. A panel that is worked in several parts is read in strides. */
+static double cost_of(const po_isa *isa, const int64_t tile[2], int64_t rows) {
+    int64_t high = tile[1], lanes = tile[0], parts = 0;
+    po_isa_tile(isa, &high, &lanes);
+    for (int64_t i = tile[0]; i > lanes; i /= 2)
+        parts++;
+    const int64_t vectors = lanes / isa->lanes;
+    double whole = (double)(rows / high) * cycles(isa, high, vectors);
+    return (whole + cycles(isa, rows % high, vectors)) / (double)lanes * (1 + 0.1 * (double)parts);
 }
 
 /* Labels of an access, each once: the kept ones, the reduced ones, the lane. False where an index
@@ -222,12 +227,21 @@ static int64_t uneven_panels(int64_t lanes) {
 }
 
 /* Of the tiles that may be the one that costs least; TILES: none. */
-static uint32_t cheapest(const bool *may, int64_t rows) {
+static uint32_t cheapest(const po_isa *isa, const bool *may, int64_t rows) {
     uint32_t best = TILES;
     for (uint32_t i = 0; i < TILES; i++)
-        if (may[i] && (best == TILES || cost_of(tiles[i], rows) < cost_of(tiles[best], rows)))
+        if (may[i] &&
+            (best == TILES || cost_of(isa, tiles[i], rows) < cost_of(isa, tiles[best], rows)))
             best = i;
     return best;
+}
+
+/* Whether registers leave the same of both. */
+static bool prints_same(const po_isa *isa, const int64_t a[2], const int64_t b[2]) {
+    int64_t rows[2] = {a[1], b[1]}, lanes[2] = {a[0], b[0]};
+    po_isa_tile(isa, &rows[0], &lanes[0]);
+    po_isa_tile(isa, &rows[1], &lanes[1]);
+    return a[0] == b[0] && rows[0] == rows[1] && lanes[0] == lanes[1];
 }
 
 static po_choice in_tiles(uint32_t tile, int64_t panel, uint32_t row, int64_t rows) {
@@ -238,7 +252,8 @@ static po_choice in_tiles(uint32_t tile, int64_t panel, uint32_t row, int64_t ro
     return choice;
 }
 
-static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
+                     uint32_t n) {
     enum { MOST_TILES = 3 };
     po_naive_step p;
     if (!po_naive_step_of(naive, step, &p) || !p.product)
@@ -260,11 +275,12 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
     if (parts > 0 && !panels_fit(naive, &p, parts))
         parts = 0;
     for (uint32_t taken = 0; taken < MOST_TILES && n < PO_CHOICES_MAX; taken++) {
-        const uint32_t best = cheapest(may, rows);
+        const uint32_t best = cheapest(isa, may, rows);
         /* Tiles higher than the map are all the same to it. */
         if (best == TILES || (taken && tiles[best][1] > rows))
             break;
-        may[best] = false;
+        for (uint32_t i = 0; i < TILES; i++)
+            may[i] &= !prints_same(isa, tiles[i], tiles[best]);
         choices[n++] = in_tiles(best, lanes % PO_MU_VECTOR ? parts : tiles[best][0], row, rows);
     }
     if (parts > 0 && n > first && n < PO_CHOICES_MAX) { /* without padding */
@@ -296,7 +312,8 @@ bool po_direct_as_tiles(const po_mu *naive, uint32_t step, int64_t panel, po_cho
     bool may[TILES];
     for (uint32_t i = 0; i < TILES; i++)
         may[i] = tiles[i][0] == (whole ? panel : 64);
-    const uint32_t best = cheapest(may, rows);
+    /* Any instruction set's rows do: fewer are printed where registers are few. */
+    const uint32_t best = cheapest(&po_isas[PO_ISA_AVX512], may, rows);
     if (best == TILES)
         return false;
     *choice = in_tiles(best, whole ? panel : 0, row, rows);

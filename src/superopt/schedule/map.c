@@ -133,7 +133,9 @@ static uint32_t add_rows(const po_mu *mu, const po_naive_step *p, po_choice *cho
     return to > n ? to : n;
 }
 
-static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
+                     uint32_t n) {
+    (void)isa;
     po_naive_step p;
     if (n == PO_CHOICES_MAX || !po_naive_step_of(naive, step, &p))
         return n;

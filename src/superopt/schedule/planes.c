@@ -39,7 +39,9 @@ static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
            po_access_axis(mu, &p->n.s->out, p->pixel) != PO_NONE;
 }
 
-static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
+                     uint32_t n) {
+    (void)isa;
     parts p;
     if (n == PO_CHOICES_MAX || !find_parts(naive, step, &p))
         return n;

@@ -17,12 +17,12 @@ static uint32_t drop_rough(po_choice *choices, uint32_t from, uint32_t n, double
     return from;
 }
 
-uint32_t po_choices_of(const po_mu *naive, uint32_t step, double most,
+uint32_t po_choices_of(const po_mu *naive, uint32_t step, const po_isa *isa, double most,
                        po_choice choices[PO_CHOICES_MAX]) {
     uint32_t n = 0;
     for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++) {
         uint32_t before = n;
-        n = drop_rough(choices, before, schedulers[i]->list(naive, step, choices, n), most);
+        n = drop_rough(choices, before, schedulers[i]->list(naive, step, isa, choices, n), most);
         /* Behind choices that do less work the plain ones are there for safety. */
         const po_scheduler *last = before > 0 ? choices[before - 1].how : NULL;
         if (last && n > before && last != &po_schedule_strassen && last != &po_schedule_planes)

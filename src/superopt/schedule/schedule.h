@@ -5,6 +5,7 @@
 #ifndef PO_SUPEROPT_SCHEDULE_H
 #define PO_SUPEROPT_SCHEDULE_H
 
+#include "codegen/cpu/kernel.h"
 #include "mugraph/mugraph.h"
 #include "ops/recipe/pack.h"
 
@@ -54,8 +55,10 @@ void po_schedule_step(po_schedule *s, uint32_t step, const po_choice *choice);
 struct po_scheduler {
     const char *name;
     po_rounding rounding;
-    /* Appends choices for a step, best guess first; returns how many there are now. */
-    uint32_t (*list)(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n);
+    /* Appends choices for a step, the best guess for `isa` first; returns how many there are now.
+     */
+    uint32_t (*list)(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
+                     uint32_t n);
     void (*apply)(po_schedule *s, uint32_t step, const po_choice *choice);
     /* Choices with the same number do the same in pieces of other sizes. */
     int64_t (*family)(const po_choice *choice);
@@ -79,9 +82,8 @@ extern const po_scheduler po_schedule_map;      /* map.c: anything, lane by lane
 double po_choice_magnifies(const po_choice *choice);
 
 /* Choices of all schedulers for a step, at least one, that make so much of rounding at most; 0:
- * any.
- */
-uint32_t po_choices_of(const po_mu *naive, uint32_t step, double most,
+ * any. Their best guesses are for code of `isa`; each can be printed for any. */
+uint32_t po_choices_of(const po_mu *naive, uint32_t step, const po_isa *isa, double most,
                        po_choice choices[PO_CHOICES_MAX]);
 
 #endif

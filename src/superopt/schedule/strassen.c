@@ -141,7 +141,9 @@ static int64_t block_of(const po_mu *mu, const parts *p) {
     return p->half[0];
 }
 
-static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
+                     uint32_t n) {
+    (void)isa;
     static const int64_t panels[][2] = {{48, 8}, {64, 6}, {32, 14}};
     parts p;
     if (!find_parts(naive, step, &p) || p.tiles < LEAST || p.half[1] < LEAST || p.half[2] < LEAST)

@@ -68,7 +68,9 @@ static bool find_parts(const po_mu *mu, uint32_t step, uint32_t a, parts *p) {
     return outputs <= FEW;
 }
 
-static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
+                     uint32_t n) {
+    (void)isa;
     for (uint32_t a = 0; a < 2; a++) {
         parts p;
         if (n == PO_CHOICES_MAX || !find_parts(naive, step, a, &p))

@@ -101,7 +101,9 @@ static bool tiles_fit(const po_mu *mu, const po_mu_conv *v, int64_t m) {
     return true;
 }
 
-uint32_t po_winograd_list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+uint32_t po_winograd_list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
+                          uint32_t n) {
+    (void)isa;
     static const int64_t slices[] = {64, 48, 32, 16}, forms[] = {6, 4, 2};
     /* Larger weights are read from memory for each block: 32 tiles take longer to work by far. */
     enum { LARGEST_WEIGHTS = 3 << 20, MANY_TILES = 32, FEW_TILES = 784, SMALL_MAP = 64 };
