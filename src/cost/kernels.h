@@ -38,6 +38,9 @@ uint32_t po_isa_from(uint32_t isa);
 /* The instruction set of this machine that kernels are timed with; PO_ISAS: none of them. */
 uint32_t po_isa_of_machine(void);
 
+/* Of the keys of readings: raised whenever printing or timing of kernels changes. */
+enum { PO_KERNEL_READING = 25 };
+
 /* Prints, compiles and times, in a temporary folder and a process of its own. Weights are read from
  * memory as in a model, not from cache: each run has a copy of its own. What cannot be printed or
  * compiled has 0 seconds. PO_UNSUPPORTED where there is no compiler. `cc` as for po_cc_library.

@@ -256,6 +256,11 @@ static bool is_guarded(cg *g, const group *u, uint32_t label) {
     return false;
 }
 
+/* Of rows, where it is one number. */
+static int64_t extent_of(const cg *g, uint32_t row) {
+    return row == PO_NONE || g->span[row].open ? 0 : g->span[row].full;
+}
+
 /* The tile of the schedule, as far as registers go. */
 static void set_tile(cg *g, group *u, bool reduces) {
     const po_mu_statement *s = &g->mu->nodes[u->nodes[0]].statement;
@@ -269,7 +274,7 @@ static void set_tile(cg *g, group *u, bool reduces) {
     int64_t rows = u->tile.row == PO_NONE ? 1 : s->rows > 0 ? s->rows : 1;
     int64_t lanes = (int64_t)(s->vectors > 0 ? s->vectors : 1) * PO_MU_VECTOR;
     if (u->tile.lane != PO_NONE && reduces)
-        po_isa_tile(g->isa, &rows, &lanes);
+        po_isa_tile(g->isa, extent_of(g, u->tile.row), &rows, &lanes);
     u->tile.rows = rows;
     u->tile.lanes = u->tile.lane == PO_NONE ? 1 : (lanes + w - 1) / w * w;
 }

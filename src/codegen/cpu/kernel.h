@@ -15,8 +15,12 @@ enum { PO_ISA_AVX512, PO_ISA_AVX2, PO_ISAS };
 extern const po_isa po_isas[PO_ISAS];
 
 /* Rows and lanes that registers hold of a tile that adds up, at most as many as are given: the tile
- * that is printed for the instruction set. */
-void po_isa_tile(const po_isa *isa, int64_t *rows, int64_t *lanes);
+ * that is printed for the instruction set. `extent`: rows in all, which come out most even so; 0:
+ * any number. */
+void po_isa_tile(const po_isa *isa, int64_t extent, int64_t *rows, int64_t *lanes);
+/* Cycles a step of the sum takes for so many rows in tiles of `high`: two products a cycle, and no
+ * less than the latency of one. */
+double po_isa_cycles(int64_t rows, int64_t high, int64_t vectors);
 
 /* What every printed file starts with: vectors, their functions (exp, tanh, erf, ... to within 4
  * ulp), and the types of the call below. */

@@ -37,11 +37,9 @@ static uint32_t kind_of(po_plan_readings *r, const po_scheduler *how) {
     return r->n_kinds++;
 }
 
-enum { READING = 24 /* raised whenever printing or timing changes */ };
-
 po_hash po_plan_reading_key(const planning *p, uint32_t form, uint32_t isa) {
     po_hash key = po_hash_u64(po_hash_u64(p->options->key, p->keys[form].lo), p->keys[form].hi);
-    return po_hash_u64(key, READING * PO_ISAS + isa);
+    return po_hash_u64(key, PO_KERNEL_READING * PO_ISAS + isa);
 }
 
 static bool has_wide(const planning *p, uint32_t form) {

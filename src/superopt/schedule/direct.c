@@ -3,6 +3,8 @@
  * a whole vector. */
 #include "superopt/schedule/conv.h"
 
+#include <math.h>
+
 enum { PANEL, ROWS, ROW, FETCH, ORDER }; /* of po_choice.n */
 /* What lies outside in a panel: a convolution's taps, or its channels, as by tiles. */
 enum { TAPS, CHANNELS };
@@ -52,27 +54,16 @@ static bool panels_fit(const po_mu *mu, const po_naive_step *n, int64_t panel) {
     return true;
 }
 
-/* Cycles a step of the sum takes in a tile of so many rows and vectors: two products a cycle, 32
- * bytes of weights from the second cache, and no less than a product's latency. */
-static double cycles(const po_isa *isa, int64_t rows, int64_t vectors) {
-    enum { LANES_A_CYCLE = 8, LATENCY = 4 };
-    double work = (double)(rows * vectors) / 2;
-    double weights = (double)(vectors * isa->lanes) / LANES_A_CYCLE;
-    if (vectors * (rows + 1) >= isa->registers) /* no register is left for what is loaded */
-        work *= 1.1;
-    double most = work > weights ? work : weights;
-    return rows == 0 ? 0 : most < LATENCY ? LATENCY : most;
-}
-
-/* The same for all rows, an output. A panel that is worked in several parts is read in strides. */
+/* Cycles a step of the sum takes for all rows, an output: 32 bytes of weights come from the second
+ * cache in one. A panel that is worked in several parts is read in strides. */
 static double cost_of(const po_isa *isa, const int64_t tile[2], int64_t rows) {
-    int64_t high = tile[1], lanes = tile[0], parts = 0;
-    po_isa_tile(isa, &high, &lanes);
-    for (int64_t i = tile[0]; i > lanes; i /= 2)
-        parts++;
-    const int64_t vectors = lanes / isa->lanes;
-    double whole = (double)(rows / high) * cycles(isa, high, vectors);
-    return (whole + cycles(isa, rows % high, vectors)) / (double)lanes * (1 + 0.1 * (double)parts);
+    enum { LANES_A_CYCLE = 8 };
+    int64_t high = tile[1], lanes = tile[0];
+    po_isa_tile(isa, rows, &high, &lanes);
+    const double work = po_isa_cycles(rows, high, lanes / isa->lanes);
+    const double weights = (double)((rows + high - 1) / high * lanes) / LANES_A_CYCLE;
+    return (work > weights ? work : weights) / (double)lanes *
+           (1 + 0.1 * log2((double)po_panel_parts(isa, tile)));
 }
 
 /* Labels of an access, each once: the kept ones, the reduced ones, the lane. False where an index
@@ -237,10 +228,10 @@ static uint32_t cheapest(const po_isa *isa, const bool *may, int64_t rows) {
 }
 
 /* Whether registers leave the same of both. */
-static bool prints_same(const po_isa *isa, const int64_t a[2], const int64_t b[2]) {
+static bool prints_same(const po_isa *isa, const int64_t a[2], const int64_t b[2], int64_t extent) {
     int64_t rows[2] = {a[1], b[1]}, lanes[2] = {a[0], b[0]};
-    po_isa_tile(isa, &rows[0], &lanes[0]);
-    po_isa_tile(isa, &rows[1], &lanes[1]);
+    po_isa_tile(isa, extent, &rows[0], &lanes[0]);
+    po_isa_tile(isa, extent, &rows[1], &lanes[1]);
     return a[0] == b[0] && rows[0] == rows[1] && lanes[0] == lanes[1];
 }
 
@@ -280,7 +271,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_ch
         if (best == TILES || (taken && tiles[best][1] > rows))
             break;
         for (uint32_t i = 0; i < TILES; i++)
-            may[i] &= !prints_same(isa, tiles[i], tiles[best]);
+            may[i] &= !prints_same(isa, tiles[i], tiles[best], rows);
         choices[n++] = in_tiles(best, lanes % PO_MU_VECTOR ? parts : tiles[best][0], row, rows);
     }
     if (parts > 0 && n > first && n < PO_CHOICES_MAX) { /* without padding */

@@ -26,6 +26,10 @@ bool po_ends_outside(const po_mu *mu, const po_mu_access *out, uint32_t label);
 /* Number of labels of extent above 1 that are kept and not in the list. */
 bool po_is_reduced(const po_mu *mu, const po_naive_step *n, uint32_t label);
 
+/* In how many parts a panel of so many lanes and rows is worked: 1 where registers hold a row of
+ * it. It is read in strides where they do not. */
+int64_t po_panel_parts(const po_isa *isa, const int64_t panel[2]);
+
 /* An access of a tensor of the scheduled muGraph, a label an axis; PO_NONE: one element only. */
 po_mu_access po_access_by(po_mu *mu, uint32_t tensor, const uint32_t *labels);
 /* out += a * b, from 0; the statement. */

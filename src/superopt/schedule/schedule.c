@@ -33,6 +33,12 @@ uint32_t po_choices_of(const po_mu *naive, uint32_t step, const po_isa *isa, dou
     return n;
 }
 
+int64_t po_panel_parts(const po_isa *isa, const int64_t panel[2]) {
+    int64_t rows = panel[1], lanes = panel[0];
+    po_isa_tile(isa, 0, &rows, &lanes);
+    return (panel[0] + lanes - 1) / lanes;
+}
+
 /* --- looking at a step --- */
 
 bool po_ends_outside(const po_mu *mu, const po_mu_access *out, uint32_t label) {

@@ -143,8 +143,7 @@ static int64_t block_of(const po_mu *mu, const parts *p) {
 
 static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
                      uint32_t n) {
-    (void)isa;
-    static const int64_t panels[][2] = {{48, 8}, {64, 6}, {32, 14}};
+    static const int64_t panels[][2] = {{48, 8}, {64, 6}, {32, 14}, {16, 14}};
     parts p;
     if (!find_parts(naive, step, &p) || p.tiles < LEAST || p.half[1] < LEAST || p.half[2] < LEAST)
         return n;
@@ -153,7 +152,9 @@ static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_ch
         slice -= PO_MU_VECTOR;
     if (slice < INT64_C(2) * PO_MU_VECTOR)
         return n;
-    for (uint32_t i = 0; i < sizeof panels / sizeof panels[0]; i++) {
+    const uint32_t all = sizeof panels / sizeof panels[0];
+    const bool narrow = po_panel_parts(isa, panels[all - 2]) > 1;
+    for (uint32_t i = narrow ? all - 1 : 0; i < (narrow ? all : all - 1); i++) {
         if (p.half[2] % panels[i][0] != 0 || n == PO_CHOICES_MAX)
             continue;
         choices[n] = (po_choice){.how = &po_schedule_strassen};

@@ -37,10 +37,12 @@ static double magnifies(const po_conv_axis *axis, int64_t outputs) {
                                  (uint32_t)axis->taps, (uint32_t)axis->stride);
 }
 
-static uint32_t add(const po_mu *mu, po_choice *choices, uint32_t n, const po_mu_conv *v,
-                    int64_t outputs, int64_t slice, int64_t block) {
+static uint32_t add(const po_mu *mu, const po_isa *isa, po_choice *choices, uint32_t n,
+                    const po_mu_conv *v, int64_t outputs, int64_t slice, int64_t block) {
     static const int64_t panels[][2] = {{64, 6}, {48, 8}, {32, 14}, {16, 14}};
     uint32_t i = 0;
+    while (i < 3 && po_panel_parts(isa, panels[i]) > 1)
+        i++;
     bool odd = v->outputs % PO_MU_VECTOR != 0; /* one panel, its end padded */
     while (odd ? i < 3 && panels[i + 1][0] >= v->outputs : v->outputs % panels[i][0] != 0)
         i++;
@@ -76,15 +78,15 @@ void po_winograd_stand_up(po_mu_conv *v) {
 }
 
 /* Blocks of a sequence: as even as can be, what is past the end is worked for nothing. */
-static uint32_t list_sequence(const po_mu *naive, po_choice *choices, uint32_t n, po_mu_conv v,
-                              int64_t m) {
+static uint32_t list_sequence(const po_mu *naive, const po_isa *isa, po_choice *choices, uint32_t n,
+                              po_mu_conv v, int64_t m) {
     static const int64_t blocks[] = {96, 48};
     int64_t tiles = po_winograd_tiles(&v.map[1], m), before = 0;
     po_winograd_stand_up(&v);
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
         int64_t block = po_ceil_div(tiles, po_ceil_div(tiles, blocks[i]));
         if (block < tiles && block != before)
-            n = add(naive, choices, n, &v, m, v.inputs, block);
+            n = add(naive, isa, choices, n, &v, m, v.inputs, block);
         before = block;
     }
     return n;
@@ -103,7 +105,6 @@ static bool tiles_fit(const po_mu *mu, const po_mu_conv *v, int64_t m) {
 
 uint32_t po_winograd_list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
                           uint32_t n) {
-    (void)isa;
     static const int64_t slices[] = {64, 48, 32, 16}, forms[] = {6, 4, 2};
     /* Larger weights are read from memory for each block: 32 tiles take longer to work by far. */
     enum { LARGEST_WEIGHTS = 3 << 20, MANY_TILES = 32, FEW_TILES = 784, SMALL_MAP = 64 };
@@ -129,7 +130,7 @@ uint32_t po_winograd_list(const po_mu *naive, uint32_t step, const po_isa *isa, 
         for (size_t i = 0; i < sizeof slices / sizeof slices[0]; i++)
             if (v.inputs % slices[i] == 0 && taken < 2 &&
                 tiles * v.frames.length * ty * tx <= INT64_C(36) * FEW_TILES) {
-                n = add(naive, choices, n, &v, m,
+                n = add(naive, isa, choices, n, &v, m,
                         slices[i] / (v.frames.taps > 1 && slices[i] == 64 ? 2 : 1), 0);
                 taken++;
             }
@@ -138,12 +139,12 @@ uint32_t po_winograd_list(const po_mu *naive, uint32_t step, const po_isa *isa, 
         const bool large = ty * tx * v.frames.taps * v.inputs * v.outputs > LARGEST_WEIGHTS;
         if (y->axis == PO_NONE) {
             if (!large && po_ends_outside(naive, v.n.out, x->at))
-                n = list_sequence(naive, choices, n, v, m);
+                n = list_sequence(naive, isa, choices, n, v, m);
             continue;
         }
         for (int64_t block = 1; block <= 4 && block < rows; block *= 2)
             if (rows % block == 0 && (!large || block * columns >= MANY_TILES))
-                n = add(naive, choices, n, &v, m, v.inputs, block);
+                n = add(naive, isa, choices, n, &v, m, v.inputs, block);
     }
     return n;
 }

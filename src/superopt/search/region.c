@@ -7,7 +7,7 @@
  * sums of a large product may take gigabytes. */
 static const double worth_timing = 4;
 
-enum { MOST_STATEMENTS = 32, READING = 13 /* raised whenever printing or timing changes */ };
+enum { MOST_STATEMENTS = 32 };
 
 static uint32_t statements(const po_mu *mu) {
     uint32_t n = 0;
@@ -25,7 +25,7 @@ static po_status time_found(po_ctx *ctx, po_arena *arena, const po_plan_options 
     for (uint32_t i = 0; i < n; i++) {
         po_hash mu = po_mu_hash(found[i].lone);
         key[i] = po_hash_u64(po_hash_u64(options->key, mu.lo), mu.hi);
-        key[i] = po_hash_u64(key[i], READING * PO_ISAS + isa);
+        key[i] = po_hash_u64(key[i], PO_KERNEL_READING * PO_ISAS + isa);
         if (options->cache && po_cache_get_fixed(options->cache, "search", key[i],
                                                  &found[i].seconds, sizeof found[i].seconds))
             continue;
