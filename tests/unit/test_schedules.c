@@ -32,7 +32,7 @@ static void take_choice(test_planned *f, uint32_t k) {
     po_schedule_start(&s, f->arena, naive, false);
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         po_choice choices[PO_CHOICES_MAX];
-        uint32_t n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
+        uint32_t n = po_choices_of(naive, node, &po_isas[k % PO_ISAS], 0, choices);
         assert_true(n > 0);
         po_schedule_step(&s, node, &choices[k % n]);
     }
@@ -101,8 +101,8 @@ static bool is_named_after(const char *sample, const po_scheduler *scheduler) {
 }
 
 /* The choices of a step, and the plain ways that read the weights of others of them. */
-static uint32_t all_choices(const po_mu *naive, uint32_t node, po_choice *choices) {
-    const uint32_t listed = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
+static uint32_t all_choices(const po_mu *naive, uint32_t node, uint32_t isa, po_choice *choices) {
+    const uint32_t listed = po_choices_of(naive, node, &po_isas[isa], 0, choices);
     uint32_t n = listed;
     for (uint32_t k = 0; k < listed; k++)
         n += choices[k].how->plainly &&
@@ -138,9 +138,11 @@ static void plain_ways_read_the_same_weights(void **state) {
         const po_mu *naive = f.plan.lowered.mu;
         for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
             po_choice choices[PO_CHOICES_MAX];
-            const uint32_t n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
-            for (uint32_t k = 0; k < n; k++)
-                found += is_read_plainly(f.arena, naive, node, &choices[k]);
+            for (uint32_t isa = 0; isa < PO_ISAS; isa++) {
+                const uint32_t n = po_choices_of(naive, node, &po_isas[isa], 0, choices);
+                for (uint32_t k = 0; k < n; k++)
+                    found += is_read_plainly(f.arena, naive, node, &choices[k]);
+            }
         }
         test_planned_end(&f);
     }
@@ -161,7 +163,7 @@ static void compile_choices(size_t i, uint32_t isa) {
         wanted |= is_named_after(schedule_cases[i].name, schedulers[k]);
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         po_choice choices[2 * PO_CHOICES_MAX];
-        uint32_t n_choices = all_choices(naive, node, choices);
+        uint32_t n_choices = all_choices(naive, node, isa, choices);
         assert_true(n + n_choices <= MOST);
         for (uint32_t k = 0; k < n_choices; k++) {
             po_standalone_step *lone = PO_NEW(f.arena, po_standalone_step);
