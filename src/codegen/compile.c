@@ -39,8 +39,11 @@ typedef struct work {
     const char *cc;   /* NULL: not known yet */
     const char *path; /* a new file beside the result; other names start with it */
     uint32_t n;
-    job *jobs; /* the link last */
-    bool done; /* the file has been renamed */
+    job *jobs;             /* the link last */
+    bool done;             /* the file has been renamed */
+    uint32_t sure, behind; /* optional are the files between them */
+    double start;
+    bool left_out;
 } work;
 
 static void pause_a_little(void) {
@@ -220,6 +223,25 @@ static po_status leave_out(work *w, uint32_t i, po_status status) {
     return PO_OK;
 }
 
+/* Whether optional files, of which jobs up to `next` have been started, would not be compiled in
+ * time: by the bytes of what has been, and its time. */
+static bool takes_too_long(const work *w, uint32_t next) {
+    double bytes = 0, done = 0;
+    if (w->build->until <= 0 || w->sure == w->behind || next < w->sure)
+        return false;
+    for (uint32_t i = 0; i < w->behind; i++) {
+        struct stat file;
+        const double size = stat(w->build->sources[i].path, &file) == 0 ? (double)file.st_size : 0;
+        const bool ended = i < next && w->jobs[i].pid == 0;
+        if (i < w->sure && !ended)
+            return false;
+        bytes += size;
+        done += ended ? size : 0;
+    }
+    return done < bytes &&
+           w->start + (po_now() - w->start) * bytes / (done > 0 ? done : 1) > w->build->until;
+}
+
 /* Runs jobs [from, to), at most `most` at a time. */
 static po_status run(work *w, uint32_t from, uint32_t to, uint32_t most) {
     uint32_t next = from, running = 0, done = 0;
@@ -248,6 +270,11 @@ static po_status run(work *w, uint32_t from, uint32_t to, uint32_t most) {
             done++;
             if (i < w->n && w->build->told)
                 w->build->told(w->build->user, done);
+        }
+        if (any && from == 0 && to == w->behind && takes_too_long(w, next)) {
+            stop(w);
+            w->left_out = true;
+            return PO_OK;
         }
         if (!any)
             pause_a_little();
@@ -279,6 +306,8 @@ static char **compile_command(work *w, const po_cc_source *source, const char *o
         push(w, &to, "-include");
         push(w, &to, source->header);
     }
+    if (w->left_out)
+        push_all(w, &to, w->build->without);
     if (w->build->include_dir != NULL) {
         push(w, &to, "-I");
         push(w, &to, w->build->include_dir);
@@ -297,13 +326,42 @@ static char **link_command(work *w, uint32_t *n) {
     push(w, &to, w->path);
     *n = 0;
     for (uint32_t i = 0; i < w->n; i++) {
-        if (w->build->failed && w->build->failed[i])
+        if ((w->build->failed && w->build->failed[i]) ||
+            (w->left_out && i >= w->sure && i < w->behind))
             continue;
         push(w, &to, w->jobs[i].object);
         ++*n;
     }
     push(w, &to, "-lm");
     return ended(w, &to);
+}
+
+static void prepare(work *w, uint32_t from, uint32_t to) {
+    for (uint32_t i = from; i < to; i++) {
+        job *j = &w->jobs[i];
+        j->object = po_arena_printf(w->arena, "%s.%u.o", w->path, i);
+        j->log = po_arena_printf(w->arena, "%s.%u.log", w->path, i);
+        j->argv = compile_command(w, &w->build->sources[i], j->object);
+    }
+}
+
+/* All files, but for optional ones that there is no time for. */
+static po_status compile_all(work *w) {
+    const po_cc_source *sources = w->build->sources;
+    w->sure = w->behind = w->n;
+    for (uint32_t i = w->n; i-- > 0;)
+        if (sources[i].optional)
+            w->sure = i;
+    for (uint32_t i = w->sure; i < w->n; i++)
+        if (sources[i].optional)
+            w->behind = i + 1;
+    w->start = po_now();
+    prepare(w, 0, w->behind);
+    PO_TRY(run(w, 0, w->behind, at_a_time()));
+    if (w->build->left_out)
+        *w->build->left_out = w->left_out;
+    prepare(w, w->behind, w->n);
+    return run(w, w->behind, w->n, at_a_time());
 }
 
 static po_status library(work *w) {
@@ -314,14 +372,8 @@ static po_status library(work *w) {
         return po_fail(w->ctx, PO_IO, "cannot write '%s': %s", so_path, strerror(errno));
     (void)close(fd);
     w->path = path;
-    for (uint32_t i = 0; i < w->n; i++) {
-        job *j = &w->jobs[i];
-        j->object = po_arena_printf(w->arena, "%s.%u.o", path, i);
-        j->log = po_arena_printf(w->arena, "%s.%u.log", path, i);
-        j->argv = compile_command(w, &w->build->sources[i], j->object);
-    }
     malloc_trim(0); /* what was freed here would lie beside what compilers hold */
-    PO_TRY(run(w, 0, w->n, at_a_time()));
+    PO_TRY(compile_all(w));
     uint32_t n;
     w->jobs[w->n].argv = link_command(w, &n);
     w->jobs[w->n].log = po_arena_printf(w->arena, "%s.log", path);
@@ -341,7 +393,12 @@ static po_status library(work *w) {
 static work *work_of(po_ctx *ctx, const po_cc_build *build, uint32_t n) {
     po_arena *arena = po_arena_create(ctx);
     work *w = PO_NEW(arena, work);
-    *w = (work){ctx, arena, build, build->cc, NULL, n, PO_NEW_N(arena, job, n + 1), false};
+    *w = (work){.ctx = ctx,
+                .arena = arena,
+                .build = build,
+                .cc = build->cc,
+                .n = n,
+                .jobs = PO_NEW_N(arena, job, n + 1)};
     po_arena_defer(arena, clean, w);
     return w;
 }

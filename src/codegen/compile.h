@@ -12,6 +12,7 @@ typedef struct po_cc_source {
     const char *path;   /* of an existing C file */
     const char *flags;  /* further ones, NULL for none */
     const char *header; /* read before the file (po_cc_header), NULL for none */
+    bool optional;      /* po_cc_build.until */
 } po_cc_source;
 
 /* Whether there is a compiler that can be run. PO_UNSUPPORTED, as below. version (may be NULL): a
@@ -36,6 +37,12 @@ typedef struct po_cc_build {
     bool *failed;
     void (*told)(void *user, uint32_t compiled); /* how many files are; may be NULL */
     void *user;
+    /* Optional files, which stand side by side, are left out, all of them, where they would not be
+     * compiled by then (po_now), as their bytes and the time of those before them tell. Files
+     * behind them are compiled last, and then have a further flag. 0: nothing is left out. */
+    double until;
+    const char *without;
+    bool *left_out; /* told; may be NULL */
 } po_cc_build;
 po_status po_cc_build_library(po_ctx *ctx, const po_cc_build *build);
 

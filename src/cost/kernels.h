@@ -13,7 +13,9 @@ typedef struct po_loaded_kernel {
     void (*run)(void *self, const float *const *weights);
 } po_loaded_kernel;
 
-/* Fills inputs, runs, compares; in the child. NULL, or what is wrong. Rings are filled already. */
+/* Fills inputs, runs, compares; in the child. NULL, or what is wrong; po_check_no_time where that
+ * could not be found in time. Rings are filled already. */
+extern const char po_check_no_time[];
 typedef const char *(*po_check_kernel_fn)(po_ctx *ctx, po_arena *arena, void *user,
                                           const po_loaded_kernel *kernel);
 

@@ -86,7 +86,7 @@ static int64_t smaller(int64_t n, int64_t vector) {
         return 0;
     if (vector > 1)
         return vector;
-    return n >= 2 * FEW ? n / 2 : n > FEW ? FEW : n - 1;
+    return n >= INT64_C(2) * FEW ? n / 2 : n > FEW ? FEW : n - 1;
 }
 
 /* Any number of steps: blocks, then smaller ones; of lanes what is left of a vector. No row is left

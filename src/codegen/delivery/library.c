@@ -16,6 +16,9 @@
 #undef PK_API
 #undef PK_OP
 
+/* Defined where there is no code for an instruction set, which stands behind it. */
+#define WITHOUT "PK_WITHOUT_"
+
 /* --- printing --- */
 
 static void print_dims(po_text *out, const char *name, const char *what, uint32_t k,
@@ -89,13 +92,15 @@ static void print_declarations(po_text *out, const po_kernel *k) {
             continue;
         const char *n = k->name, *isa = po_isas[i].name;
         po_text_printf(out,
+                       "#ifndef " WITHOUT "%s\n"
                        "extern const size_t %s_%s_sizes;\n"
                        "void %s_%s_measure(const int64_t *given, int64_t *z);\n"
                        "void %s_%s_start(float *device, const int64_t *z);\n"
                        "void %s_%s(const float *const *in, const float *const *weight,\n"
                        "    float *const *out, float *device, float *scratch, const int64_t *z,\n"
-                       "    const pk_pool *pool);\n",
-                       n, isa, n, isa, n, isa, n, isa);
+                       "    const pk_pool *pool);\n"
+                       "#endif\n",
+                       isa, n, isa, n, isa, n, isa, n, isa);
     }
     print_ports(out, k->name, "in", k->n_in, k->in);
     print_ports(out, k->name, "out", k->n_out, k->out);
@@ -108,14 +113,15 @@ static void print_declarations(po_text *out, const po_kernel *k) {
 }
 
 static void print_code(po_text *out, const po_kernel *k) {
-    po_text_printf(out, "static const pk_kernel_code %s_code[PK_ISAS] = {", k->name);
+    po_text_printf(out, "static const pk_kernel_code %s_code[PK_ISAS] = {\n", k->name);
     for (uint32_t i = 0; i < PO_ISAS; i++) {
         const char *n = k->name, *isa = po_isas[i].name;
         if (k->code[i])
-            po_text_printf(out, "%s\n    {\"%s\", &%s_%s_sizes, %s_%s_measure, %s_%s_start, %s_%s}",
-                           i ? "," : "", isa, n, isa, n, isa, n, isa, n, isa);
-        else
-            po_text_printf(out, "%s {0}", i ? "," : "");
+            po_text_printf(out,
+                           "#ifndef " WITHOUT "%s\n"
+                           "    [%u] = {\"%s\", &%s_%s_sizes, %s_%s_measure, %s_%s_start, %s_%s},\n"
+                           "#endif\n",
+                           isa, i, isa, n, isa, n, isa, n, isa, n, isa);
     }
     po_text_puts(out, "};\n");
 }
@@ -228,24 +234,50 @@ static void add_sources(po_library_sources *s, const po_library_spec *spec) {
         const po_kernel *k = &spec->kernels[i];
         for (uint32_t isa = 0; isa < PO_ISAS; isa++)
             if (k->code[isa])
-                po_library_add(s, po_arena_printf(s->arena, "%s_%s.c", k->name, po_isas[isa].name),
-                               k->code[isa], flags_of(s->arena, spec, po_isas[isa].flags));
+                po_library_add_code(s, k->name, &po_isas[isa], k->code[isa],
+                                    flags_of(s->arena, spec, po_isas[isa].flags),
+                                    spec->foreign[isa]);
     }
+}
+
+/* -DPK_WITHOUT_avx512, NULL where this machine runs all code; *names: "AVX-512". */
+static const char *without(po_arena *arena, const po_library_spec *spec, const char **names) {
+    const char *flags = NULL;
+    *names = "";
+    for (uint32_t isa = 0; isa < PO_ISAS; isa++)
+        if (spec->foreign[isa]) {
+            flags = po_arena_printf(arena, "%s%s-D" WITHOUT "%s", flags ? flags : "",
+                                    flags ? " " : "", po_isas[isa].name);
+            *names =
+                po_arena_printf(arena, "%s%s%s", *names, **names ? ", " : "", po_isas[isa].name);
+        }
+    return flags;
 }
 
 /* --- building --- */
 
-static const char about[] =
-    "for ONNX Runtime 1.17 or later on x86-64 Linux. It has code for AVX-512 and for AVX2 and\n"
-    "picks by the processor that it is loaded on. The model does not depend on it: without the\n"
-    "library, on an older processor, or with the library of another model it runs on the standard\n"
-    "operators that it carries for each of these.\n";
+#define ABOUT "for ONNX Runtime 1.17 or later on x86-64 Linux. "
+#define DEPENDS                                                                                    \
+    "The model does not depend on it: without the\n"                                               \
+    "library, on an older processor, or with the library of another model it runs on the "         \
+    "standard\n"                                                                                   \
+    "operators that it carries for each of these.\n"
+static const char about[] = ABOUT "It has code for AVX-512 and for AVX2 and\n"
+                                  "picks by the processor that it is loaded on. " DEPENDS;
 
 po_status po_library_build(po_ctx *ctx, po_arena *arena, const po_library_spec *spec,
                            const po_library **library) {
     po_library_sources s = {.arena = arena};
     add_sources(&s, spec);
-    po_library_parts parts = {
-        .cc = spec->cc, .store = spec->store, .sources = &s, .about = about, .more = ""};
+    const char *names;
+    po_library_parts parts = {.cc = spec->cc,
+                              .store = spec->store,
+                              .sources = &s,
+                              .about = about,
+                              .more = "",
+                              .until = spec->until,
+                              .without = without(arena, spec, &names)};
+    parts.about_without =
+        po_arena_printf(arena, ABOUT "There was no time to compile\ncode for %s. " DEPENDS, names);
     return po_library_compile(ctx, arena, &parts, library);
 }

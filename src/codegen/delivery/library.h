@@ -124,6 +124,7 @@ typedef struct po_library {
     const char *const *flags;     /* of each: the compiler's; NULL: nothing to compile */
     uint32_t n_files;
     const char *about, *more; /* paragraphs of the README: what it is; what else there is */
+    bool partly;              /* there was no time for code that this machine does not run */
 } po_library;
 
 /* Where objects that were compiled before are kept: find copies one into the arena. */
@@ -139,18 +140,28 @@ typedef struct po_library_sources {
     po_arena *arena;
     po_library_file *files;
     const char **flags; /* by file */
-    uint32_t n, cap, cap_flags;
+    bool *optional;     /* by file: left out where there is no time */
+    uint32_t n, cap, cap_flags, cap_optional;
 } po_library_sources;
 void po_library_add(po_library_sources *sources, const char *name, const char *text,
                     const char *flags);
+
+/* library_split.c: a kernel's code as NAME_<isa>.c; where it is long some of its functions stand in
+ * NAME_<isa>_1.c and so on. */
+void po_library_add_code(po_library_sources *sources, const char *name, const po_isa *isa,
+                         const char *text, const char *flags, bool optional);
 
 /* Compiles sources into a library: what stands behind po_library_build and its like for other
  * targets. */
 typedef struct po_library_parts {
     const char *cc;
     const po_object_store *store;
-    const po_library_sources *sources;
+    const po_library_sources *sources; /* the first is compiled last where some are optional */
     const char *about, *more;
+    /* Optional files are left out where they would not be compiled by then; the first file has a
+     * further flag then, and the README another text. 0: none are. */
+    double until;
+    const char *without, *about_without;
 } po_library_parts;
 po_status po_library_compile(po_ctx *ctx, po_arena *arena, const po_library_parts *parts,
                              const po_library **library);
@@ -161,6 +172,10 @@ typedef struct po_library_spec {
     const po_kernel *kernels;
     uint32_t n_kernels;
     const char *flags; /* further ones for every file; NULL: none (tests: sanitizers, hooks) */
+    /* Code that this machine does not run is left out where it would not be compiled by then
+     * (po_now); 0: all is compiled. */
+    double until;
+    bool foreign[PO_ISAS]; /* this machine does not run it */
 } po_library_spec;
 
 /* Prints and compiles in a temporary folder that is gone afterwards. What is in the store is not

@@ -11,19 +11,21 @@ typedef struct building {
     po_ctx *ctx;
     po_arena *arena;
     const po_library_parts *parts;
+    const po_library_sources *sources; /* without what was left out */
     po_library *library;
     po_hash version; /* of the compiler, where objects are kept */
 } building;
 
 void po_library_add(po_library_sources *s, const char *name, const char *text, const char *flags) {
-    uint32_t n = s->n;
+    uint32_t n = s->n, m = s->n;
     PO_PUSH(s->arena, s->flags, n, s->cap_flags, flags);
+    PO_PUSH(s->arena, s->optional, m, s->cap_optional, false);
     PO_PUSH(s->arena, s->files, s->n, s->cap, ((po_library_file){name, text}));
 }
 
 static po_hash hash_sources(const building *b) {
     po_hash hash = {0, 0};
-    const po_library_sources *s = b->parts->sources;
+    const po_library_sources *s = b->sources;
     for (uint32_t i = 0; i < s->n; i++) {
         hash = po_hash_str(po_hash_str(hash, s->files[i].name), s->files[i].text);
         hash = po_hash_str(hash, s->flags[i]);
@@ -42,25 +44,64 @@ static po_status write_temporary(building *b, po_arena *temporary, const char *f
     return PO_OK;
 }
 
+/* What is delivered where optional files were left out. */
+static void leave_out(building *b) {
+    const po_library_sources *from = b->sources;
+    po_library_sources *to = PO_NEW(b->arena, po_library_sources);
+    *to = (po_library_sources){.arena = b->arena};
+    for (uint32_t i = 0; i < from->n; i++) {
+        const char *flags = from->flags[i];
+        if (i == 0)
+            flags =
+                po_arena_printf(b->arena, "%s%s%s", flags, *flags ? " " : "", b->parts->without);
+        if (!from->optional[i])
+            po_library_add(to, from->files[i].name, from->files[i].text, flags);
+    }
+    b->sources = to;
+    b->library->partly = true;
+}
+
+static po_status add(building *b, po_arena *temporary, const char *folder, uint32_t i,
+                     po_cc_source *sources, uint32_t *n) {
+    const po_library_sources *s = b->sources;
+    const char *path;
+    if (strchr(s->files[i].name, '/'))
+        return PO_OK;
+    PO_TRY(write_temporary(b, temporary, folder, &s->files[i], &path));
+    if (s->flags[i])
+        sources[(*n)++] = (po_cc_source){
+            .path = path, .flags = s->flags[i], .optional = s->optional[i] && b->parts->without};
+    return PO_OK;
+}
+
 static po_status compile(building *b, po_arena *temporary, const char **so_path) {
     const char *folder;
     PO_TRY(po_folder_temporary(b->ctx, temporary, &folder));
-    const po_library_sources *s = b->parts->sources;
+    const po_library_sources *s = b->sources;
     po_cc_source *sources = PO_NEW_N(temporary, po_cc_source, s->n);
     uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n; i++) {
-        const char *path;
-        if (strchr(s->files[i].name, '/'))
-            continue;
-        PO_TRY(write_temporary(b, temporary, folder, &s->files[i], &path));
-        if (s->flags[i])
-            sources[n++] = (po_cc_source){.path = path, .flags = s->flags[i]};
-    }
+    for (int optional = 0; optional < 2; optional++)
+        for (uint32_t i = 1; i < s->n; i++)
+            if (s->optional[i] == (optional == 1))
+                PO_TRY(add(b, temporary, folder, i, sources, &n));
+    PO_TRY(add(b, temporary, folder, 0, sources, &n));
     char *so = po_arena_printf(temporary, "%s/" PO_LIBRARY_NAME, folder);
     *so_path = so;
     const double start = po_now();
-    PO_TRY(po_cc_library(b->ctx, b->parts->cc, sources, n, folder, so));
-    po_log(b->ctx, "library of %u files compiled in %.2f s", n, po_now() - start);
+    bool left_out = false;
+    po_cc_build of = {.cc = b->parts->cc,
+                      .sources = sources,
+                      .n = n,
+                      .include_dir = folder,
+                      .so_path = so,
+                      .until = b->parts->until,
+                      .without = b->parts->without,
+                      .left_out = &left_out};
+    PO_TRY(po_cc_build_library(b->ctx, &of));
+    if (left_out)
+        leave_out(b);
+    po_log(b->ctx, "library of %u files compiled in %.2f s%s", n, po_now() - start,
+           left_out ? ", but for those that this machine does not run" : "");
     return PO_OK;
 }
 
@@ -97,7 +138,7 @@ static po_status build(building *b, po_arena *temporary) {
     PO_TRY(po_file_open(b->ctx, temporary, AT_FDCWD, so_path, O_RDONLY, &fd));
     PO_TRY(po_file_content(b->ctx, temporary, fd, so_path, &object));
     PO_TRY(keep_object(b, (po_bytes){(const char *)object.data, object.size}));
-    if (store)
+    if (store && !b->library->partly)
         store->keep(store->user, key, b->library->object);
     return PO_OK;
 }
@@ -105,15 +146,16 @@ static po_status build(building *b, po_arena *temporary) {
 po_status po_library_compile(po_ctx *ctx, po_arena *arena, const po_library_parts *parts,
                              const po_library **out) {
     po_library *library = PO_NEW(arena, po_library);
-    building b = {.ctx = ctx, .arena = arena, .parts = parts, .library = library};
+    building b = {
+        .ctx = ctx, .arena = arena, .parts = parts, .sources = parts->sources, .library = library};
     po_arena *temporary = po_arena_create(ctx);
     po_status status = build(&b, temporary);
     po_arena_free(temporary);
     PO_TRY(status);
-    library->files = parts->sources->files;
-    library->flags = parts->sources->flags;
-    library->n_files = parts->sources->n;
-    library->about = parts->about;
+    library->files = b.sources->files;
+    library->flags = b.sources->flags;
+    library->n_files = b.sources->n;
+    library->about = library->partly ? parts->about_without : parts->about;
     library->more = parts->more;
     library->hash = po_hash_u64(po_hash_u64(hash_sources(&b), b.version.lo), b.version.hi);
     *out = library;

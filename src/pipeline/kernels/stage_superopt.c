@@ -210,7 +210,15 @@ static po_status make(making *m) {
     const po_object_store store = po_kernel_stage_store(&libraries);
     po_library_spec spec = {
         .cc = run->options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
+    const double end = po_budget_end(run, PO_PART_KERNELS);
+    spec.until = end > 0 ? end + po_budget_grace(run, PO_PART_KERNELS) / 2 : 0;
+    for (uint32_t isa = 0; isa < PO_ISAS; isa++)
+        spec.foreign[isa] = !po_isa_runs(isa);
     PO_TRY(po_library_build(run->ctx, run->arena, &spec, &m->out->library));
+    if (m->out->library->partly)
+        po_record_note(run->record,
+                       "the kernels have no code for instruction sets that this machine lacks: "
+                       "there was no time to compile it (--time-limit S gives more)");
     return place_all(m, &(placing){form, kernels, which, m->why});
 }
 

@@ -485,6 +485,13 @@ static po_plan_options for_the_first(const po_plan_options *options) {
     return first;
 }
 
+/* Whether to plan the first form again, for what could not be read of it: all else that a plan
+ * takes is done again as well. */
+static bool may_read_more(const po_plan_options *options, double planning) {
+    static const double least = 0.15;
+    return options->until <= 0 || options->until - po_now() > least * planning;
+}
+
 po_status po_kernel_variants(const po_run *run, const po_kernel_source *source, po_arena *arena,
                              const po_plan_options *options, po_kernel_variant *best) {
     const po_graph *graph = source->graph, *like = source->like;
@@ -506,7 +513,9 @@ po_status po_kernel_variants(const po_run *run, const po_kernel_source *source, 
     PO_TRY(fold(&c, c.from[MODEL], 0, &c.all[0].form, &counts));
     const po_plan_options part = for_the_first(options);
     const kernel_form plain = c.all[0].form;
+    const double start = po_now();
     PO_TRY(plan_form(&c, &plain, &part, best));
+    const double planning = po_now() - start;
     const po_delivered delivered = {plain.made, plain.axis,
                                     plain.sizes ? plain.sizes->named : plain.graph,
                                     plain.sizes && plain.sizes->n_equal > 0};
@@ -522,7 +531,7 @@ po_status po_kernel_variants(const po_run *run, const po_kernel_source *source, 
     po_limit_end(run->ctx, &limit, &status);
     PO_TRY(status);
     PO_TRY(read_promising(&c, best));
-    if (best->graph == plain.graph && best->unread > 0)
+    if (best->graph == plain.graph && best->unread > 0 && may_read_more(options, planning))
         PO_TRY(plan_form(&c, &plain, options, best));
     for (uint32_t i = 1; i < c.n; i++)
         if (c.all[i].form.graph)

@@ -108,6 +108,8 @@ void po_selecting_tell_kernels(selecting *s, uint32_t i) {
         return;
     }
     for (uint32_t isa = 0; isa < PO_ISAS; isa++) {
+        if (!po_isa_runs(isa) && s->list.library && s->list.library->partly)
+            continue;
         const char **list = po_isa_runs(isa) ? &sum->kernels_compared : &sum->kernels_unrun;
         *list = listed(s, *list, po_isas[isa].name);
     }

@@ -295,6 +295,8 @@ const char *po_check_step(po_ctx *ctx, po_arena *arena, void *user,
     if (!po_look_at_steps(arena, lone->naive, lone->step, n_steps, &n))
         return "the step has another form";
     const po_step_values *v = values_of(ctx, lone, &n);
+    if (!v && ctx->error.status == PO_TIME_LIMIT)
+        return po_check_no_time;
     if (!v)
         return po_arena_printf(arena, "it has no float64 value: %s", ctx->error.message);
     const float **data = PO_NEW_N(arena, const float *, v->naive->n_tensors);
