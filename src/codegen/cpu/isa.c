@@ -32,7 +32,8 @@ void po_isa_tile(const po_isa *isa, int64_t extent, int64_t *rows, int64_t *lane
     while (*rows > 1 && *rows * vectors + vectors + more > registers)
         --*rows;
     const double worth = 0.98; /* lower tiles read the weights more often */
-    for (int64_t high = *rows - 1, most = *rows; extent > most && high > 0 && 2 * high >= most; high--)
+    for (int64_t high = *rows - 1, most = *rows; extent > most && high > 0 && 2 * high >= most;
+         high--)
         if (po_isa_cycles(extent, high, vectors) < worth * po_isa_cycles(extent, *rows, vectors))
             *rows = high;
     *lanes = vectors * w;
