@@ -213,7 +213,7 @@ static po_status make(making *m) {
     const double end = po_budget_end(run, PO_PART_KERNELS);
     spec.until = end > 0 ? end + po_budget_grace(run, PO_PART_KERNELS) / 2 : 0;
     for (uint32_t isa = 0; isa < PO_ISAS; isa++)
-        spec.foreign[isa] = !po_isa_runs(isa);
+        spec.foreign[isa] = po_isa_of_machine() < PO_ISAS && !po_isa_runs(isa);
     PO_TRY(po_library_build(run->ctx, run->arena, &spec, &m->out->library));
     if (m->out->library->partly)
         po_record_note(run->record,
