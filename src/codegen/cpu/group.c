@@ -1,5 +1,6 @@
 /* Statements on tiles: the loops, the guards, and the order of rows and lanes around them. */
 #include "codegen/cpu/group.h"
+#include "base/num.h"
 #include "codegen/cpu/lanes.h"
 
 #include <stdio.h>
@@ -276,7 +277,7 @@ static void set_tile(cg *g, group *u, bool reduces) {
     if (u->tile.lane != PO_NONE && reduces)
         po_isa_tile(g->isa, extent_of(g, u->tile.row), &rows, &lanes);
     u->tile.rows = rows;
-    u->tile.lanes = u->tile.lane == PO_NONE ? 1 : (lanes + w - 1) / w * w;
+    u->tile.lanes = u->tile.lane == PO_NONE ? 1 : po_ceil_div(lanes, w) * w;
 }
 
 /* Sets what a fresh statement adds to more than once. */

@@ -1,5 +1,6 @@
 /* The instruction sets that kernels for the CPU are printed for: vector length, registers and the
  * compiler's flags. */
+#include "base/num.h"
 #include "codegen/cpu/kernel.h"
 
 const po_isa po_isas[PO_ISAS] = {
@@ -24,7 +25,7 @@ void po_isa_tile(const po_isa *isa, int64_t extent, int64_t *rows, int64_t *lane
     /* Accumulators, a row of vectors, and what is multiplied by it; where those are few, one more
      * for what the compiler moves. */
     const int64_t few = registers >= 32 ? 4 : 2, more = registers >= 32 ? 1 : 2;
-    int64_t vectors = (*lanes + w - 1) / w;
+    int64_t vectors = po_ceil_div(*lanes, w);
     if (*rows == 1 && vectors + more > registers) /* each is read where it is used */
         vectors = registers / 2;
     if (*rows * vectors + vectors + more > registers && vectors > few && *rows > 1)

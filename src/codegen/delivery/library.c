@@ -240,7 +240,7 @@ static void add_sources(po_library_sources *s, const po_library_spec *spec) {
     }
 }
 
-/* -DPK_WITHOUT_avx512, NULL where this machine runs all code; *names: "AVX-512". */
+/* -DPK_WITHOUT_avx512, NULL where this machine runs all code; *names: "avx512". */
 static const char *without(po_arena *arena, const po_library_spec *spec, const char **names) {
     const char *flags = NULL;
     *names = "";

@@ -1,6 +1,7 @@
 /* Products in register tiles: convolutions of any rank, stride and dilation, and matrix products.
  * One operand has the lane (weights, packed in panels, or a value), the other gives one number for
  * a whole vector. */
+#include "base/num.h"
 #include "superopt/schedule/conv.h"
 
 #include <math.h>
@@ -61,9 +62,9 @@ static double cost_of(const po_isa *isa, const int64_t tile[2], int64_t rows) {
     int64_t high = tile[1], lanes = tile[0];
     po_isa_tile(isa, rows, &high, &lanes);
     const double work = po_isa_cycles(rows, high, lanes / isa->lanes);
-    const double weights = (double)((rows + high - 1) / high * lanes) / LANES_A_CYCLE;
+    const double weights = (double)(po_ceil_div(rows, high) * lanes) / LANES_A_CYCLE;
     return (work > weights ? work : weights) / (double)lanes *
-           (1 + 0.1 * log2((double)po_panel_parts(isa, tile)));
+           (1 + 0.1 * log2((double)po_ceil_div(tile[0], lanes)));
 }
 
 /* Labels of an access, each once: the kept ones, the reduced ones, the lane. False where an index

@@ -1,4 +1,5 @@
 /* What schedulers share, and the list of them. */
+#include "base/num.h"
 #include "superopt/schedule/internal.h"
 
 static const po_scheduler *const schedulers[] = {
@@ -36,7 +37,7 @@ uint32_t po_choices_of(const po_mu *naive, uint32_t step, const po_isa *isa, dou
 int64_t po_panel_parts(const po_isa *isa, const int64_t panel[2]) {
     int64_t rows = panel[1], lanes = panel[0];
     po_isa_tile(isa, 0, &rows, &lanes);
-    return (panel[0] + lanes - 1) / lanes;
+    return po_ceil_div(panel[0], lanes);
 }
 
 /* --- looking at a step --- */
