@@ -98,11 +98,31 @@ static bool natural(po_arena *arena, const po_size_poly *of, int depth) {
     return is || (of->ok && natural_by_bounds(arena, of));
 }
 
-/* --- arithmetic --- */
+/* --- arithmetic: of numbers, which most lengths are, without a polynomial --- */
+
+static bool are_numbers(po_dim a, po_dim b) {
+    return a.value >= 0 && b.value >= 0;
+}
+
+static po_dim known_length(int64_t n) {
+    return n >= 0 ? PO_DIM(n) : PO_DIM_UNKNOWN;
+}
+
+static po_dim sum_of(int64_t a, int64_t b) {
+    int64_t n;
+    return po_add_i64(a, b, &n) ? known_length(n) : PO_DIM_UNKNOWN;
+}
+
+static po_dim product_of(int64_t a, int64_t b) {
+    int64_t n;
+    return po_mul_i64(a, b, &n) ? known_length(n) : PO_DIM_UNKNOWN;
+}
 
 po_dim po_size_add(po_arena *arena, po_dim a, po_dim b) {
     if (a.value == 0 || b.value == 0)
         return a.value == 0 ? b : a;
+    if (are_numbers(a, b))
+        return sum_of(a.value, b.value);
     po_size_poly p = po_size_read(arena, a), q = po_size_read(arena, b);
     po_size_add_poly(&p, &q, 1);
     return po_size_dim_of(arena, &p);
@@ -111,6 +131,8 @@ po_dim po_size_add(po_arena *arena, po_dim a, po_dim b) {
 po_dim po_size_sub(po_arena *arena, po_dim a, po_dim b) {
     if (b.value == 0 || po_dim_same(a, b))
         return b.value == 0 ? a : PO_DIM(0);
+    if (are_numbers(a, b))
+        return known_length(a.value - b.value);
     po_size_poly p = po_size_read(arena, a), q = po_size_read(arena, b);
     po_size_add_poly(&p, &q, -1);
     return po_size_dim_of(arena, &p);
@@ -121,6 +143,8 @@ po_dim po_size_mul(po_arena *arena, po_dim a, po_dim b) {
         return PO_DIM(0);
     if (a.value == 1 || b.value == 1)
         return a.value == 1 ? b : a;
+    if (are_numbers(a, b))
+        return product_of(a.value, b.value);
     po_size_poly p = po_size_read(arena, a), q = po_size_read(arena, b);
     p = po_size_product(&p, &q);
     return po_size_dim_of(arena, &p);
@@ -129,6 +153,8 @@ po_dim po_size_mul(po_arena *arena, po_dim a, po_dim b) {
 po_dim po_size_plus(po_arena *arena, po_dim a, int64_t n) {
     if (n == 0)
         return a;
+    if (a.value >= 0)
+        return sum_of(a.value, n);
     po_size_poly p = po_size_read(arena, a);
     po_size_add_number(&p, n);
     return po_size_dim_of(arena, &p);
@@ -137,6 +163,8 @@ po_dim po_size_plus(po_arena *arena, po_dim a, int64_t n) {
 po_dim po_size_times(po_arena *arena, po_dim a, int64_t n) {
     if (n == 1)
         return a;
+    if (a.value >= 0)
+        return product_of(a.value, n);
     po_size_poly p = po_size_read(arena, a), q = {.ok = p.ok};
     po_size_add_poly(&q, &p, n);
     return po_size_dim_of(arena, &q);
@@ -220,6 +248,10 @@ static po_size_poly floor_of(po_arena *arena, const po_size_poly *p, int64_t n, 
 po_dim po_size_floor(po_arena *arena, po_dim a, int64_t plus, int64_t n) {
     if (n < 1 || (n == 1 && plus == 0))
         return n < 1 ? PO_DIM_UNKNOWN : a;
+    int64_t sum;
+    if (a.value >= 0)
+        return po_add_i64(a.value, plus, &sum) ? known_length(po_floor_div(sum, n))
+                                               : PO_DIM_UNKNOWN;
     po_size_poly p = po_size_read(arena, a);
     po_size_add_number(&p, plus);
     p = floor_of(arena, &p, n, MOST_NESTED);
@@ -268,6 +300,8 @@ static int smaller(po_arena *arena, const po_size_poly *p, const po_size_poly *q
 static po_dim extreme(po_arena *arena, po_dim a, po_dim b, bool least) {
     if (po_dim_same(a, b))
         return a;
+    if (are_numbers(a, b))
+        return (a.value < b.value) == least ? a : b;
     po_size_poly p = po_size_read(arena, a), q = po_size_read(arena, b), pair[2];
     if (!p.ok || !q.ok)
         return PO_DIM_UNKNOWN;
@@ -311,6 +345,8 @@ po_dim po_size_max(po_arena *arena, po_dim a, po_dim b) {
 /* --- questions --- */
 
 bool po_size_natural(po_arena *arena, po_dim a) {
+    if (a.value >= 0)
+        return true;
     po_size_poly p = po_size_read(arena, a);
     return natural(arena, &p, MOST_NESTED);
 }
@@ -371,6 +407,9 @@ static bool value_of(po_arena *arena, const po_size_poly *p, po_size_length_fn l
 }
 
 bool po_size_at(po_arena *arena, po_dim a, po_size_length_fn length, void *user, int64_t *value) {
+    *value = a.value;
+    if (a.value >= 0)
+        return true;
     po_size_poly p = po_size_read(arena, a);
     return value_of(arena, &p, length, user, MOST_NESTED, value);
 }

@@ -125,12 +125,20 @@ bool po_size_is_plain(const char *name) {
            strcmp(name, "min") != 0 && strcmp(name, "max") != 0;
 }
 
+static const char *copied(po_arena *arena, const char *from, const char *to) {
+    const size_t n = (size_t)(to - from);
+    char *text = PO_NEW_N(arena, char, n + 1);
+    memcpy(text, from, n);
+    text[n] = '\0';
+    return text;
+}
+
 static const char *read_atom(po_arena *arena, const char **at) {
     const char *from = *at, *to = is_letter(*from) ? skip_word(from) : from;
     if (to > from && *to == '(')
         to = skip_closed(to);
     *at = to;
-    return to > from ? po_arena_printf(arena, "%.*s", (int)(to - from), from) : NULL;
+    return to > from ? copied(arena, from, to) : NULL;
 }
 
 static bool read_term(po_arena *arena, const char **at, po_size_term *t) {
