@@ -230,21 +230,18 @@ po_smt_answer po_mu_never_missed(const po_mu *mu, uint32_t tensor, po_smt *smt) 
 typedef struct proving {
     po_mu_checker c;
     po_smt *smt;
-    po_arena *arena; /* of smt */
     uint32_t limit;
     po_mu_proved *proved;
     po_hash_map *known; /* questions that were answered */
 } proving;
 
-/* Variables of all questions are kept: now and then a new context. */
+/* Variables of all questions are kept: now and then they are forgotten. */
 static po_smt *fresh(proving *p) {
     enum { QUESTIONS = 24 };
-    if (!p->smt || p->proved->asked % QUESTIONS == 0) {
-        if (p->arena)
-            po_arena_free(p->arena);
-        p->arena = po_arena_child(p->c.arena);
-        p->smt = po_smt_create(p->arena, p->limit);
-    }
+    if (!p->smt)
+        p->smt = po_smt_create(p->c.arena, p->limit);
+    else if (p->proved->asked % QUESTIONS == 0)
+        po_smt_restart(p->smt);
     return p->smt;
 }
 
@@ -392,8 +389,7 @@ static po_status layouts(proving *p) {
 
 po_status po_mu_prove(po_ctx *ctx, const po_mu *mu, uint32_t limit, po_mu_proved *proved) {
     *proved = (po_mu_proved){0, 0};
-    proving p = {
-        {ctx, mu, po_arena_child(mu->arena), PO_NONE, NULL}, NULL, NULL, limit, proved, NULL};
+    proving p = {{ctx, mu, po_arena_child(mu->arena), PO_NONE, NULL}, NULL, limit, proved, NULL};
     p.known = po_hash_map_create(p.c.arena);
     po_status status = layouts(&p);
     for (uint32_t n = mu->first; n != PO_NONE && status == PO_OK; n = po_mu_next(mu, n)) {

@@ -6,7 +6,8 @@
 enum { USUAL_LIMIT = 2000000 };
 
 struct po_smt {
-    po_arena *arena;
+    po_arena *arena, *scratch; /* the second: from one restart to the next */
+    uint32_t limit;
     Z3_context z3;
     Z3_solver solver;
     Z3_ast *expressions;
@@ -25,6 +26,8 @@ static void free_smt(void *user) {
         Z3_solver_dec_ref(smt->z3, smt->solver);
     if (smt->z3)
         Z3_del_context(smt->z3);
+    smt->solver = NULL;
+    smt->z3 = NULL;
 }
 
 static bool is_well(const po_smt *smt) {
@@ -45,7 +48,7 @@ static void set_limit(po_smt *smt, uint32_t limit) {
 }
 
 /* Where memory runs out Z3 gives NULL, which its next call would follow. */
-static void set_up(po_smt *smt, uint32_t limit) {
+static void set_up(po_smt *smt) {
     Z3_config config = Z3_mk_config();
     if (config)
         smt->z3 = Z3_mk_context(config);
@@ -60,24 +63,42 @@ static void set_up(po_smt *smt, uint32_t limit) {
     if (!smt->solver)
         return;
     Z3_solver_inc_ref(smt->z3, smt->solver);
-    set_limit(smt, limit ? limit : USUAL_LIMIT);
+    set_limit(smt, smt->limit);
     if (is_well(smt))
         Z3_solver_push(smt->z3, smt->solver);
 }
 
 po_smt *po_smt_create(po_arena *arena, uint32_t limit) {
     po_smt *smt = PO_NEW(arena, po_smt);
-    *smt = (po_smt){.arena = arena};
+    *smt = (po_smt){
+        .arena = arena, .scratch = po_arena_child(arena), .limit = limit ? limit : USUAL_LIMIT};
+    po_arena_own(arena, smt->scratch);
     po_arena_defer(arena, free_smt, smt);
-    set_up(smt, limit);
+    set_up(smt);
     if (!smt->solver || !is_well(smt))
         po_arena_exhausted(arena);
     return smt;
 }
 
+void po_smt_restart(po_smt *smt) {
+    po_arena_reset(smt->scratch);
+    smt->expressions = NULL;
+    smt->n = smt->cap = 0;
+    if (smt->failed || !is_well(smt)) {
+        free_smt(smt);
+        smt->failed = false;
+        set_up(smt);
+    } else {
+        Z3_solver_reset(smt->z3, smt->solver);
+        Z3_solver_push(smt->z3, smt->solver);
+    }
+    if (!smt->solver || !is_well(smt))
+        po_arena_exhausted(smt->arena);
+}
+
 static uint32_t add(po_smt *smt, Z3_ast e) {
     smt->failed |= !e || Z3_get_error_code(smt->z3) != Z3_OK;
-    PO_PUSH(smt->arena, smt->expressions, smt->n, smt->cap, e);
+    PO_PUSH(smt->scratch, smt->expressions, smt->n, smt->cap, e);
     return smt->n - 1;
 }
 
@@ -118,7 +139,7 @@ uint32_t po_smt_variable(po_smt *smt, int64_t least, int64_t most) {
 }
 
 uint32_t po_smt_sum(po_smt *smt, int64_t offset, uint32_t n, const po_smt_term *terms) {
-    Z3_ast *parts = PO_NEW_N(smt->arena, Z3_ast, n + 1);
+    Z3_ast *parts = PO_NEW_N(smt->scratch, Z3_ast, n + 1);
     parts[n] = number(smt, offset);
     for (uint32_t i = 0; i < n; i++) {
         Z3_ast factors[2] = {number(smt, terms[i].coef), smt->expressions[terms[i].of]};
@@ -148,7 +169,7 @@ void po_smt_require(po_smt *smt, po_smt_claim claim) {
 }
 
 void po_smt_require_any(po_smt *smt, uint32_t n, const po_smt_claim *claims) {
-    Z3_ast *parts = PO_NEW_N(smt->arena, Z3_ast, n + 1);
+    Z3_ast *parts = PO_NEW_N(smt->scratch, Z3_ast, n + 1);
     for (uint32_t i = 0; i < n; i++)
         parts[i] = claim_of(smt, claims[i]);
     require(smt, well(smt, n, parts) ? Z3_mk_or(smt->z3, n, parts) : NULL);

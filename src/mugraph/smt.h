@@ -29,6 +29,8 @@ typedef struct po_smt_claim {
 /* A context of its own, freed with the arena. limit: the steps that one question may take; 0: as
  * many as questions about accesses need, many times over. */
 po_smt *po_smt_create(po_arena *arena, uint32_t limit);
+/* Forgets all expressions: as one that was just made, in a hundredth of the time. */
+void po_smt_restart(po_smt *smt);
 /* Expressions; they hold over all questions, and are made before anything is required for the next
  * one. */
 uint32_t po_smt_variable(po_smt *smt, int64_t least, int64_t most);

@@ -58,34 +58,64 @@ static void test_bounds(void **state) {
     po_ctx ctx;
     po_ctx_init(&ctx);
     po_arena *arena = po_arena_create(&ctx);
+    po_oracle *oracle = po_oracle_create(arena);
     const po_dim h = {-1, "H"}, half = po_size_floor(arena, h, 0, 2);
     const po_dim up = po_size_floor(arena, h, 1, 2), one = {-1, "T" PO_SIZE_POSITIVE};
     /* A window of three over what was made larger by two reads inside where it reads the map. */
     po_bounds b = {.read = {2, 0, 1, -1}, .length = po_size_times(arena, h, 2), .reads = true, h};
-    assert_true(po_bounds_hold(arena, &b, 2, -1, po_size_times(arena, h, 2)));
+    assert_true(po_bounds_hold(oracle, &b, 2, -1, po_size_times(arena, h, 2)));
     b.reads = false;
-    assert_false(po_bounds_hold(arena, &b, 2, -1, po_size_times(arena, h, 2)));
+    assert_false(po_bounds_hold(oracle, &b, 2, -1, po_size_times(arena, h, 2)));
     /* Twice the half of an odd length is one short. */
     b = (po_bounds){.read = PO_READ_ITSELF, .length = po_size_times(arena, half, 2)};
-    assert_true(po_bounds_hold(arena, &b, 1, 0, h));
+    assert_true(po_bounds_hold(oracle, &b, 1, 0, h));
     b.length = h;
-    assert_false(po_bounds_hold(arena, &b, 1, 0, po_size_times(arena, half, 2)));
-    assert_true(po_bounds_hold(arena, &b, 1, 0, po_size_times(arena, up, 2)));
-    assert_true(po_bounds_least(arena, one, 1));
-    assert_false(po_bounds_least(arena, one, 2));
-    assert_false(po_bounds_least(arena, h, 1));
+    assert_false(po_bounds_hold(oracle, &b, 1, 0, po_size_times(arena, half, 2)));
+    assert_true(po_bounds_hold(oracle, &b, 1, 0, po_size_times(arena, up, 2)));
+    assert_true(po_bounds_least(oracle, one, 1));
+    assert_false(po_bounds_least(oracle, one, 2));
+    assert_false(po_bounds_least(oracle, h, 1));
     /* Products of what is at least 1 are, others are any number. */
     const po_dim two = {-1, "N" PO_SIZE_POSITIVE};
-    assert_true(po_bounds_least(arena, po_size_mul(arena, one, two), 1));
-    assert_false(po_bounds_least(arena, po_size_mul(arena, one, two), 2));
-    assert_false(po_bounds_least(arena, po_size_mul(arena, one, h), 1));
+    assert_true(po_bounds_least(oracle, po_size_mul(arena, one, two), 1));
+    assert_false(po_bounds_least(oracle, po_size_mul(arena, one, two), 2));
+    assert_false(po_bounds_least(oracle, po_size_mul(arena, one, h), 1));
     /* What is known of other lengths. */
     const po_room given = {half, 1};
-    assert_true(po_bounds_follow(arena, 1, &given, (po_room){h, 2}));
-    assert_false(po_bounds_follow(arena, 1, &given, (po_room){h, 3}));
+    assert_true(po_bounds_follow(oracle, 1, &given, (po_room){h, 2}));
+    assert_false(po_bounds_follow(oracle, 1, &given, (po_room){h, 3}));
     const po_room both[] = {{h, 1}, {{-1, "W"}, 1}};
-    assert_true(po_bounds_follow(arena, 2, both, (po_room){po_size_plus(arena, h, 2), 3}));
-    assert_false(po_bounds_follow(arena, 2, both, (po_room){po_size_plus(arena, h, 2), 4}));
+    assert_true(po_bounds_follow(oracle, 2, both, (po_room){po_size_plus(arena, h, 2), 3}));
+    assert_false(po_bounds_follow(oracle, 2, both, (po_room){po_size_plus(arena, h, 2), 4}));
+    /* What was asked before is answered alike, and what differs in one thing is another question.
+     */
+    const po_bounds inside = {.read = {2, 0, 1, 0}, .length = h, .reads = true, .leaf = half};
+    for (int i = 0; i < 2; i++) {
+        po_bounds other = inside;
+        assert_true(po_bounds_hold(oracle, &inside, 2, 0, h));
+        assert_false(po_bounds_hold(oracle, &inside, 3, 0, h));
+        assert_false(po_bounds_hold(oracle, &inside, 2, 2, h));
+        assert_false(po_bounds_hold(oracle, &inside, 2, 0, half));
+        other.read.m = 1;
+        assert_true(po_bounds_hold(oracle, &other, 1, 0, h));
+        assert_false(po_bounds_hold(oracle, &inside, 1, 1, half));
+        other = inside;
+        other.read.rho = -1;
+        assert_false(po_bounds_hold(oracle, &inside, 1, -1, half));
+        assert_true(po_bounds_hold(oracle, &other, 1, -1, half));
+        other = inside;
+        other.read.alpha = 2;
+        assert_true(po_bounds_hold(oracle, &other, 2, 0, half));
+        other = inside;
+        other.read.beta = -1;
+        assert_true(po_bounds_hold(oracle, &other, 1, -1, half));
+        other = inside;
+        other.leaf = up;
+        assert_true(po_bounds_hold(oracle, &inside, 1, 0, half));
+        assert_true(po_bounds_hold(oracle, &other, 1, 0, up));
+        assert_true(po_bounds_follow(oracle, 1, &given, (po_room){h, 2}));
+        assert_false(po_bounds_follow(oracle, 1, &(po_room){half, 0}, (po_room){h, 2}));
+    }
     po_arena_free(arena);
 }
 

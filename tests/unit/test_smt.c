@@ -54,11 +54,32 @@ static void answers(void **state) {
     po_arenas_free_since(&f.ctx, 0);
 }
 
+/* After a restart nothing is left of what was said before, and limits hold as before. */
+static void starts_again(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f);
+    po_smt *smt = po_smt_create(f.arena, 0);
+    for (int64_t i = 0; i < 40; i++) {
+        const uint32_t x = po_smt_variable(smt, i, i + 1), y = po_smt_variable(smt, 0, 9);
+        const uint32_t at = po_smt_sum(smt, i, 0, NULL), next = po_smt_sum(smt, i + 1, 0, NULL);
+        assert_int_equal(x, 0);
+        po_smt_require(smt, (po_smt_claim){PO_SMT_LESS, at, x});
+        po_smt_require(smt, (po_smt_claim){PO_SMT_DIFFERENT, x, next});
+        assert_int_equal(po_smt_ask(smt), PO_SMT_NEVER);
+        po_smt_require(smt, (po_smt_claim){PO_SMT_EQUAL, x, at});
+        assert_int_equal(po_smt_ask(smt), PO_SMT_SOME);
+        po_smt_require(smt, (po_smt_claim){PO_SMT_LESS, x, at}); /* is not asked any more */
+        po_smt_restart(smt);
+        (void)y;
+    }
+    po_arenas_free_since(&f.ctx, 0);
+}
+
 /* Twelve numbers of two thousand that sum up to a number that their factors cannot make: beyond a
  * small limit. The same limit gives the same answer each time. */
-static po_smt_answer hard(fixture *f, uint32_t limit) {
+static po_smt_answer hard(po_smt *smt) {
     static const int64_t factor[] = {12223, 12224, 36674, 61119, 85569, 91123};
-    po_smt *smt = po_smt_create(f->arena, limit);
     po_smt_term terms[6];
     for (uint32_t i = 0; i < 6; i++)
         terms[i] = (po_smt_term){po_smt_variable(smt, 0, 2000), factor[i]};
@@ -71,8 +92,12 @@ static void gives_up(void **state) {
     (void)state;
     fixture f;
     begin(&f);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(hard(&f, 200), PO_SMT_UNKNOWN);
+    po_smt *again = po_smt_create(f.arena, 200);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hard(po_smt_create(f.arena, 200)), PO_SMT_UNKNOWN);
+        assert_int_equal(hard(again), PO_SMT_UNKNOWN);
+        po_smt_restart(again);
+    }
     po_arenas_free_since(&f.ctx, 0);
 }
 
@@ -251,13 +276,10 @@ static void refuses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers),
-        cmocka_unit_test(gives_up),
-        cmocka_unit_test(layouts),
-        cmocka_unit_test(covers),
-        cmocka_unit_test(covers_by_many_labels),
-        cmocka_unit_test(agrees),
-        cmocka_unit_test(refuses),
+        cmocka_unit_test(answers),      cmocka_unit_test(gives_up),
+        cmocka_unit_test(starts_again), cmocka_unit_test(layouts),
+        cmocka_unit_test(covers),       cmocka_unit_test(covers_by_many_labels),
+        cmocka_unit_test(agrees),       cmocka_unit_test(refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

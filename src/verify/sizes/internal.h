@@ -60,6 +60,7 @@ struct po_sizes {
     uint32_t *next_alike; /* by value of the original */
     po_pieces *shown;
     uint32_t n_shown, cap_shown;
+    po_oracle *oracle;
     bool found, hold;
     char why[240];
 };

@@ -14,6 +14,7 @@
 
 #include "ops/op.h"
 #include "ops/sum/sum.h"
+#include "verify/sizes/guard.h"
 #include "verify/sizes/read.h"
 
 enum {
@@ -60,6 +61,7 @@ typedef struct po_makeup {
 typedef struct po_piece {
     po_ctx *ctx;
     po_arena *arena;
+    po_oracle *oracle;                   /* of all parts */
     const po_graph *open;                /* with names for all open dims */
     const po_graph *at[PO_MAKEUP_SIZES]; /* the same with numbers; the last: those that are tried */
     po_makeup **makeup;                  /* by value; NULL: not found yet */

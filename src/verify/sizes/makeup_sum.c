@@ -165,7 +165,6 @@ static bool extent_of(const window *w, po_dim *length) {
  * own bounds; where the operand is not 0 there, all must lie inside. */
 static bool guarded(const window *w, po_pace step, const po_makeup_read *of, po_paced s) {
     const reading *r = w->r;
-    po_arena *arena = r->part->arena;
     const po_dim length = r->out->digit[w->out_digit].size, in = w->of->digit[w->digit].size;
     po_dim runs;
     po_bounds g = {.read = s.read, .length = length, .reads = !w->strict && of};
@@ -173,7 +172,7 @@ static bool guarded(const window *w, po_pace step, const po_makeup_read *of, po_
         g.leaf = r->part->leaves[of->leaf]->dims[of->leaf_axis];
     const int64_t times = step.in * s.by, plus = step.in * s.at + step.in_base;
     const bool itself = g.reads && po_read_is_itself(of->read) && po_dim_same(g.leaf, in);
-    if (!itself && !po_bounds_hold(arena, &g, times, plus, in))
+    if (!itself && !po_bounds_hold(r->part->oracle, &g, times, plus, in))
         return false;
     if (!extent_of(w, &runs))
         return false;
@@ -181,7 +180,7 @@ static bool guarded(const window *w, po_pace step, const po_makeup_read *of, po_
         return true;
     if (step.in == 1 && step.in_base == 0 && po_dim_same(runs, in))
         return true;
-    return po_bounds_hold(arena, &g, s.by, s.at, runs);
+    return po_bounds_hold(r->part->oracle, &g, s.by, s.at, runs);
 }
 
 static po_status take_step(const window *w, po_pace step) {
@@ -269,7 +268,7 @@ static po_status take_places(const reading *r, const po_makeup *f, const po_inde
     const int64_t place = at->base[axis];
     po_makeup_axis(f, axis, &from, &to);
     if (moves_else(r, at, axis, PO_NONE) || place < 0 || to - from != 1 ||
-        !po_bounds_least(r->part->arena, f->digit[from].size, place + 1) ||
+        !po_bounds_least(r->part->oracle, f->digit[from].size, place + 1) ||
         !po_makeup_tie_all(r->part, r->out, f, from, to, place))
         return fail(r, "it reads some places of an open axis");
     return PO_OK;

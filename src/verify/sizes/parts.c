@@ -89,6 +89,7 @@ static po_status makeup_side(po_sizes *s, po_arena *scratch, const po_pieces *pa
     const po_sized *g = &s->sized[side];
     *p = (po_piece){.ctx = s->ctx,
                     .arena = scratch,
+                    .oracle = s->oracle,
                     .open = g->open,
                     .makeup = PO_NEW_N(scratch, po_makeup *, g->open->n_values)};
     for (uint32_t i = 0; i < PO_MAKEUP_SIZES; i++)

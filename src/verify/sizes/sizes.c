@@ -280,6 +280,7 @@ po_sizes *po_sizes_create(po_ctx *ctx, po_arena *arena, const po_inputs *plan, u
     po_sizes *s = PO_NEW(arena, po_sizes);
     *s = (po_sizes){.ctx = ctx,
                     .arena = arena,
+                    .oracle = po_oracle_create(arena),
                     .plan = plan,
                     .size = size,
                     .graph = {original, candidate},

@@ -43,7 +43,7 @@ static bool follows(const needing *t, const rooms *given, po_room asked, uint32_
     for (uint32_t i = 0; i < given->n; i++)
         if (given->room[i].least >= asked.least && po_dim_same(given->room[i].length, asked.length))
             return true;
-    if (po_bounds_follow(arena, given->n, given->room, asked))
+    if (po_bounds_follow(t->s->oracle, given->n, given->room, asked))
         return true;
     for (uint32_t i = 0; i < given->n && asked.least <= 1; i++) {
         const po_dim rest = given->room[i].least < 1
