@@ -1,6 +1,7 @@
 /* Constant tensors: made, compared, and read element by element. */
 #include "ir/tensor.h"
 
+#include "base/hash.h"
 #include "base/num.h"
 
 #include <math.h>
@@ -354,6 +355,21 @@ void po_tensor_set_f64(po_tensor *tensor, int64_t i, double value) {
     default:
         store_bits(tensor, i, (uint64_t)(int64_t)value);
         break;
+    }
+}
+
+void po_tensor_draw(po_tensor *tensor, uint64_t stream, double least, double most) {
+    enum { PRIME = 65537 }; /* rows of no usual length are alike */
+    const size_t width = po_dtype_bits(tensor->dtype) / 8;
+    const int64_t drawn = width == 0 || tensor->count < PRIME ? tensor->count : PRIME;
+    for (int64_t i = 0; i < drawn; i++)
+        po_tensor_set_f64(tensor, i,
+                          least + (most - least) * po_random_unit(11, stream, (uint64_t)i));
+    char *data = po_tensor_data(tensor);
+    for (size_t at = (size_t)drawn * width; width > 0 && at < tensor->size;) {
+        const size_t n = at < tensor->size - at ? at : tensor->size - at;
+        memcpy(data + at, data, n);
+        at += n;
     }
 }
 

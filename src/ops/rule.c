@@ -252,12 +252,71 @@ static void copy_strided(char *to, const char *from, size_t width, int64_t n, in
     }
 }
 
+/* to[row * to_row + column] = from[row + column * from_column], in squares: a column of a large
+ * weight is a page for each of its elements. */
+static void turn(char *to, const char *from, size_t width, const int64_t n[2], int64_t to_row,
+                 int64_t from_column) {
+    enum { SQUARE = 32 };
+    for (int64_t r = 0; r < n[0]; r += SQUARE)
+        for (int64_t c = 0; c < n[1]; c += SQUARE) {
+            const int64_t columns = n[1] - c < SQUARE ? n[1] - c : SQUARE;
+            for (int64_t i = r; i < n[0] && i < r + SQUARE; i++)
+                copy_strided(to + (i * to_row + c) * (int64_t)width,
+                             from + (i + c * from_column) * (int64_t)width, width, columns,
+                             from_column);
+        }
+}
+
+/* The axis whose elements lie side by side in `from`, where it is long and not the last; PO_NONE.
+ */
+static uint32_t axis_to_turn(uint32_t rank, const int64_t *dims, const int64_t *strides) {
+    enum { LONG = 8 };
+    if (rank < 2 || strides[rank - 1] == 1 || dims[rank - 1] < LONG)
+        return PO_NONE;
+    for (uint32_t x = 0; x + 1 < rank; x++)
+        if (strides[x] == 1 && dims[x] >= LONG)
+            return x;
+    return PO_NONE;
+}
+
+/* As po_move: squares of that axis and the last one, for every index of the others. */
+static void move_turned(char *to, const char *from, size_t width, uint32_t rank,
+                        const int64_t *dims, const int64_t *strides, uint32_t axis) {
+    int64_t index[PO_MAX_RANK + 8] = {0}, own[PO_MAX_RANK + 8], at = 0, out = 0;
+    const uint32_t last = rank - 1;
+    po_rule_strides(rank, dims, own);
+    for (;;) {
+        turn(to + out * (int64_t)width, from + at * (int64_t)width, width,
+             (const int64_t[]){dims[axis], dims[last]}, own[axis], strides[last]);
+        uint32_t k = last;
+        for (; k > 0; k--) {
+            const uint32_t x = k - 1;
+            if (x == axis)
+                continue;
+            at += strides[x];
+            out += own[x];
+            if (++index[x] < dims[x])
+                break;
+            at -= index[x] * strides[x];
+            out -= index[x] * own[x];
+            index[x] = 0;
+        }
+        if (k == 0)
+            return;
+    }
+}
+
 void po_move(char *to, const char *from, size_t width, uint32_t rank, const int64_t *dims,
              int64_t offset, const int64_t *strides) {
     int64_t index[PO_MAX_RANK + 8] = {0};
     for (uint32_t i = 0; i < rank; i++)
         if (dims[i] == 0)
             return;
+    const uint32_t side = axis_to_turn(rank, dims, strides);
+    if (side != PO_NONE) {
+        move_turned(to, from + offset * (int64_t)width, width, rank, dims, strides, side);
+        return;
+    }
     int64_t inner = rank ? dims[rank - 1] : 1, stride = rank ? strides[rank - 1] : 1;
     int64_t at = offset;
     for (;;) {

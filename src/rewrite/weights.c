@@ -98,8 +98,7 @@ static bool make_up(po_ctx *ctx, po_graph *graph, const po_type *type, uint32_t 
         dims[i] = type->dims[i].value;
     if (po_tensor_create(ctx, graph->arena, type->dtype, type->rank, dims, t) != PO_OK)
         return false;
-    for (int64_t i = 0; i < (*t)->count; i++)
-        po_tensor_set_f64(*t, i, po_random_unit(13, seed, (uint64_t)i) - 0.5);
+    po_tensor_draw(*t, seed, -0.5, 0.5);
     return true;
 }
 

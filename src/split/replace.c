@@ -39,8 +39,7 @@ static po_status make_up(replacing *r, po_value_id v) {
         dims[i] = type->dims[i].value;
     po_tensor *t;
     PO_TRY(po_tensor_create(r->ctx, r->graph->arena, type->dtype, type->rank, dims, &t));
-    for (int64_t i = 0; i < t->count; i++)
-        po_tensor_set_f64(t, i, 0.1 * po_random_unit(11, (uint64_t)t->count, (uint64_t)i) - 0.05);
+    po_tensor_draw(t, (uint64_t)t->count, -0.05, 0.05);
     r->map[v] = po_graph_add_constant(r->graph, NULL, t);
     return PO_OK;
 }

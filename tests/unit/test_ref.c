@@ -1,6 +1,7 @@
 /* The reference's driver: rounding, lifetimes, bodies, limits, and what C leaves undefined. */
 #include "ir/text.h"
 #include "ops/op.h"
+#include "ops/rule.h"
 #include "unit.h"
 
 #include <math.h>
@@ -310,8 +311,88 @@ static void test_cancel(void **state) {
     done(&f);
 }
 
+/* --- moves --- */
+
+/* Transposes, cuts and repetitions, of rows as long as the squares that they are done in and of
+ * others, in elements of 8 bytes and of 1, beside one element at a time. */
+static void test_moves(void **state) {
+    (void)state;
+    static const int64_t lengths[] = {1, 2, 7, 8, 31, 32, 33, 70};
+    enum { MOVES = 400, MOST = 1 << 16, OFFSET = 3 };
+    static double from[4 * MOST + OFFSET], to[MOST + 1];
+    int turned = 0;
+    for (int64_t i = 0; i < 4 * MOST + OFFSET; i++)
+        from[i] = (double)i + 0.5;
+    for (uint64_t seed = 0; seed < MOVES; seed++) {
+        const uint32_t rank = (uint32_t)(po_random_u64(seed, 1, 0) % 5);
+        int64_t dims[5], strides[5], count = 1, reach = 1;
+        uint32_t order[5];
+        for (uint32_t x = 0; x < rank; x++) {
+            dims[x] = lengths[po_random_u64(seed, 2, x) % (rank > 3 ? 4 : 8)];
+            count *= dims[x];
+            order[x] = x;
+        }
+        if (count > MOST)
+            continue;
+        for (uint32_t x = rank; x-- > 1;) {
+            const uint32_t k = (uint32_t)(po_random_u64(seed, 3, x) % (x + 1)), was = order[x];
+            order[x] = order[k];
+            order[k] = was;
+        }
+        for (uint32_t i = 0; i < rank; i++) { /* some axes with gaps, some repeated */
+            const uint64_t gap = po_random_u64(seed, 4, i) % 8;
+            strides[order[i]] = gap == 0 && reach < MOST ? 2 * reach : gap == 1 ? 0 : reach;
+            reach += strides[order[i]] * (dims[order[i]] - 1);
+        }
+        if (reach > 4 * MOST)
+            continue;
+        turned += rank > 1 && strides[rank - 1] > 1 && dims[rank - 1] >= 8;
+        for (uint32_t width = 1; width <= sizeof(double); width *= 8) {
+            const char *in = (const char *)from;
+            memset(to, 1, sizeof to);
+            po_move((char *)to, in, width, rank, dims, OFFSET, strides);
+            for (int64_t e = 0; e < count; e++) {
+                int64_t at = OFFSET, rest = e;
+                for (uint32_t x = rank; x-- > 0; rest /= dims[x])
+                    at += rest % dims[x] * strides[x];
+                assert_memory_equal((char *)to + e * width, in + at * width, width);
+            }
+            assert_int_equal(((char *)to)[count * width], 1); /* nothing behind it */
+        }
+    }
+    assert_true(turned > MOVES / 10);
+}
+
+/* As many as asked for, between the two, and not the same in every row. */
+static void test_drawn(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    const int64_t sizes[] = {0, 5, 65537, 65538, 300000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        po_tensor *t, *again;
+        assert_int_equal(po_tensor_create(&ctx, arena, PO_F32, 1, &sizes[i], &t), PO_OK);
+        assert_int_equal(po_tensor_create(&ctx, arena, PO_F32, 1, &sizes[i], &again), PO_OK);
+        po_tensor_draw(t, 5, -0.5, 0.25);
+        po_tensor_draw(again, 5, -0.5, 0.25);
+        assert_true(po_tensor_equal(t, again));
+        double least = 1, most = -1;
+        for (int64_t e = 0; e < t->count; e++) {
+            const double v = po_tensor_f64(t, e);
+            least = v < least ? v : least;
+            most = v > most ? v : most;
+            assert_true(e < 65537 || v == po_tensor_f64(t, e - 65537));
+        }
+        assert_true(sizes[i] < 1000 ||
+                    (least >= -0.5 && least < -0.49 && most > 0.24 && most < 0.25));
+    }
+    po_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_moves),          cmocka_unit_test(test_drawn),
         cmocka_unit_test(test_rounding),       cmocka_unit_test(test_noise),
         cmocka_unit_test(test_noise_alone),    cmocka_unit_test(test_lifetimes),
         cmocka_unit_test(test_bodies),         cmocka_unit_test(test_needed),

@@ -16,14 +16,18 @@ static const float beside = 0x1p-76f;
 /* Whether the tensor has tiny weights, and others. In f32 without a conversion: this looks at every
  * weight of the model. */
 static bool has_tiny(const po_tensor *t) {
+    enum { SOME = 1024 }; /* without a way out between them, which vectors have none of */
     const float most = (float)PO_RECIPE_TINY;
     const char *at = t->data; /* may be unaligned */
-    bool tiny = false, large = false;
-    for (int64_t i = 0; i < t->count && !(tiny && large); i++) {
-        float w;
-        memcpy(&w, at + i * (int64_t)sizeof w, sizeof w);
-        large |= w >= beside || w <= -beside;
-        tiny |= w < most && w > -most && w != 0;
+    int tiny = 0, large = 0;
+    for (int64_t i = 0; i < t->count && !(tiny && large); i += SOME) {
+        float w[SOME] = {0};
+        const int64_t n = t->count - i < SOME ? t->count - i : SOME;
+        memcpy(w, at + i * (int64_t)sizeof *w, (size_t)n * sizeof *w);
+        for (int k = 0; k < SOME; k++) {
+            large |= (w[k] >= beside) | (w[k] <= -beside);
+            tiny |= (w[k] < most) & (w[k] > -most) & (w[k] != 0);
+        }
     }
     return tiny && large;
 }

@@ -102,11 +102,12 @@ static const double **data_of(po_arena *scratch, const po_step_values *v, const 
         const po_part_box *box = &part->boxes[id];
         if (!from->data)
             continue;
+        const bool shifted = neighbour >= 2 && neighbour < NEIGHBOURS;
         double largest = 0;
-        for (int64_t e = 0; e < from->period; e++)
+        for (int64_t e = 0; e < from->period && shifted; e++)
             if (fabsf(from->data[e]) < FLT_MAX)
                 largest = fmax(largest, fabs((double)from->data[e]));
-        double shift = neighbour >= 2 && neighbour < NEIGHBOURS ? sign * beside * largest : 0;
+        const double shift = sign * beside * largest;
         double *data = PO_NEW_N(scratch, double, po_part_elements(box, t->rank)), *to = data;
         po_part_walk w = po_part_walk_in(box, t);
         do

@@ -141,7 +141,7 @@ static void add_reads(const po_mu *mu, const po_mu_statement *s, const range *ra
     for (uint32_t k = 0; k < s->n_in; k++) {
         const po_mu_tensor *t = &mu->tensors[s->in[k].tensor];
         po_part_box *box = &boxes[s->in[k].tensor];
-        if (t->place == PO_MU_TABLE || t->place == PO_MU_WEIGHT)
+        if (t->place == PO_MU_TABLE)
             continue;
         for (uint32_t x = 0; x < t->rank; x++) {
             const po_mu_index *index = &s->in[k].axes[x];
@@ -188,7 +188,7 @@ static void find_boxes(po_arena *arena, const po_mu *mu, const po_looked_steps *
                        const part_cut *cut, po_part_box *boxes, range *const *ranges) {
     memset(boxes, 0, sizeof *boxes * mu->n_tensors);
     for (uint32_t id = 0; id < mu->n_tensors; id++)
-        if (mu->tensors[id].place == PO_MU_TABLE || mu->tensors[id].place == PO_MU_WEIGHT)
+        if (mu->tensors[id].place == PO_MU_TABLE)
             boxes[id] = po_part_whole(&mu->tensors[id]);
     po_part_box *out = &boxes[n->out->tensor];
     *out = po_part_whole(&mu->tensors[n->out->tensor]);
