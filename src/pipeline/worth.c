@@ -10,6 +10,8 @@
 /* Larger ones take as long to load as it could spare, and are worth all of the time. */
 enum { MOST_NODES = 5000, LAYOUT = 3 };
 #define MOST_WEIGHTS ((uint64_t)64 << 20)
+/* Each session that is read or compared makes all of them anew. */
+#define SLOW_WEIGHTS ((uint64_t)256 << 20)
 static const double slow_run = 0.15; /* seconds: readings and comparisons take much of the time */
 static const double looking = 10;    /* seconds, for lengths that the model takes */
 
@@ -70,6 +72,7 @@ static po_status look(const po_run *run, const po_graph *original, po_arena *are
 po_status po_budget_settle(const po_run *run, const po_graph *original) {
     const po_options *o = run->options;
     first_run found = {0, 0, 0};
+    run->budget->heavy = po_record_weights(original) > SLOW_WEIGHTS;
     if (o->level < 1 || o->cuda || o->model_cost || run->budget->started <= 0 ||
         po_run_skips(run, "select") || po_record_nodes(original) > MOST_NODES)
         return PO_OK;
@@ -85,7 +88,7 @@ po_status po_budget_settle(const po_run *run, const po_graph *original) {
         return PO_OK;
     }
     run->budget->read = true;
-    run->budget->heavy = found.seconds > slow_run;
+    run->budget->heavy |= found.seconds > slow_run;
     if (o->time_limit > 0)
         return PO_OK;
     run->budget->spend = po_budget_share(o, found.seconds);

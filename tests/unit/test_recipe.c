@@ -422,12 +422,69 @@ static void test_long_chains(void **state) {
     po_graph_free(g);
 }
 
+/* What only moves elements is moved as it lies: bit for bit as evaluation has it. */
+static void test_moves(void **state) {
+    (void)state;
+    enum { CASES = 200, RANK = 4 };
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *g = test_graph(&ctx, model_text);
+    int refused = 0, reshapes = 0;
+    for (uint64_t seed = 0; seed < CASES; seed++) {
+        po_arena *a = po_arena_create(&ctx);
+        int64_t dims[RANK], mixed[RANK];
+        po_tensor *t;
+        for (uint64_t x = 0; x < RANK; x++)
+            dims[x] = 1 + (int64_t)(po_random_u64(seed, 1, x) % 9);
+        assert_int_equal(po_tensor_create(&ctx, a, PO_F32, RANK, dims, &t), PO_OK);
+        po_tensor_draw(t, seed, -1, 1);
+        po_tensor_set_f64(t, 0, seed % 3 ? -0.0 : 0x1p-149);
+        const bool finite = seed % 20 != 7;
+        if (!finite)
+            po_tensor_set_f64(t, t->count - 1, seed % 40 == 7 ? (double)NAN : HUGE_VAL);
+        const po_value_id w = po_graph_add_constant(g, NULL, t);
+        const po_recipe *r = seed % 4 ? po_recipe_doubles(g, a, w) : po_recipe_of(g, a, w);
+        for (uint64_t k = 0; k < seed % 5 && seed % 4; k++) {
+            uint32_t perm[RANK] = {0, 1, 2, 3};
+            for (uint64_t x = RANK; x-- > 1;) {
+                const uint64_t y = po_random_u64(seed, 2 + k, x) % (x + 1);
+                const uint32_t was = perm[x];
+                perm[x] = perm[y];
+                perm[y] = was;
+            }
+            for (uint32_t x = 0; x < RANK; x++)
+                mixed[x] = r->dims[(x + 1) % RANK];
+            const bool reshapes_it = po_random_u64(seed, 12, k) % 3 == 0;
+            reshapes += reshapes_it;
+            r = reshapes_it ? po_recipe_reshape(a, r, RANK, mixed)
+                            : po_recipe_transpose(a, r, perm);
+        }
+        po_array *want;
+        po_tensor *rounded;
+        assert_int_equal(po_recipe_eval(&ctx, a, g->model, r, &want), PO_OK);
+        want->dtype = PO_F32;
+        assert_int_equal(po_array_to_tensor(&ctx, a, want, &rounded), PO_OK);
+        const po_value_id v = po_add_recipe(g, NULL, PO_F32, r);
+        assert_int_equal(v != PO_NONE, finite);
+        refused += !finite;
+        if (finite) {
+            assert_true(po_tensor_equal(g->values[v].constant, rounded));
+            assert_memory_equal(g->values[v].constant->data, rounded->data, rounded->size);
+            assert_true(g->values[v].constant->data != t->data);
+        }
+        po_arena_keep(a); /* the graph's constants point into it */
+        po_arena_own(g->arena, a);
+    }
+    assert_true(refused > 5 && reshapes > 20);
+    po_graph_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_algebra),     cmocka_unit_test(test_text_and_check),
         cmocka_unit_test(test_large),       cmocka_unit_test(test_missing),
         cmocka_unit_test(test_branches),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_long_chains),
+        cmocka_unit_test(test_long_chains), cmocka_unit_test(test_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -383,16 +383,29 @@ static bool all_finite(const po_array *a, po_dtype dtype) {
     return true;
 }
 
-po_value_id po_add_recipe(po_graph *graph, const char *name, po_dtype dtype,
-                          const po_recipe *recipe) {
+/* Its numbers, rounded to dtype; NULL: they cannot be had, or one is not finite. */
+static const po_tensor *numbers_of(po_graph *graph, po_arena *scratch, po_dtype dtype,
+                                   const po_recipe *recipe) {
     po_ctx *ctx = po_arena_ctx(graph->arena);
-    po_arena *scratch = po_arena_create(ctx);
+    const po_tensor *moved = dtype == PO_F32 ? po_recipe_moved(ctx, graph->arena, recipe) : NULL;
     po_array *array;
     po_tensor *tensor;
+    if (moved)
+        return moved;
+    if (po_recipe_eval(ctx, scratch, graph->model, recipe, &array) != PO_OK || !array->f ||
+        !all_finite(array, dtype))
+        return NULL;
+    array->dtype = dtype;
+    return po_array_to_tensor(ctx, graph->arena, array, &tensor) == PO_OK ? tensor : NULL;
+}
+
+po_value_id po_add_recipe(po_graph *graph, const char *name, po_dtype dtype,
+                          const po_recipe *recipe) {
+    po_arena *scratch = po_arena_create(po_arena_ctx(graph->arena));
+    const po_tensor *tensor = numbers_of(graph, scratch, dtype, recipe);
     po_value_id value = PO_NONE;
     const po_attr to = {.name = "to", .kind = PO_ATTR_INT, .n = 1, .u.i = dtype};
-    if (po_recipe_eval(ctx, scratch, graph->model, recipe, &array) == PO_OK && array->f &&
-        all_finite(array, dtype)) {
+    if (tensor) {
         if (recipe->dtype != dtype)
             recipe = po_recipe_op(scratch, &(po_recipe_spec){.op = PO_OP_Cast,
                                                              .n_in = 1,
@@ -400,13 +413,10 @@ po_value_id po_add_recipe(po_graph *graph, const char *name, po_dtype dtype,
                                                              .n_attr = 1,
                                                              .attr = &to,
                                                              .dtype = dtype,
-                                                             .rank = array->rank,
-                                                             .dims = array->dims});
-        array->dtype = dtype;
-        if (po_array_to_tensor(ctx, graph->arena, array, &tensor) == PO_OK) {
-            value = po_graph_add_constant(graph, name, tensor);
-            po_set_recipe(graph, value, recipe);
-        }
+                                                             .rank = tensor->rank,
+                                                             .dims = tensor->dims});
+        value = po_graph_add_constant(graph, name, tensor);
+        po_set_recipe(graph, value, recipe);
     }
     po_arena_free(scratch);
     return value;

@@ -20,4 +20,9 @@ uint32_t po_recipe_walk_add(po_recipe_walk *walk, const po_recipe *recipe,
 /* The place of one that was added, or PO_NONE. */
 uint32_t po_recipe_walk_place(const po_recipe_walk *walk, const po_recipe *recipe);
 
+/* moves.c: what an f32 weight comes to where the recipe does nothing but move its elements, bit for
+ * bit as evaluation, rounded to f32, has it; the arena's. NULL: it does more, or an element is not
+ * finite. */
+const po_tensor *po_recipe_moved(po_ctx *ctx, po_arena *arena, const po_recipe *recipe);
+
 #endif
