@@ -76,6 +76,18 @@ static const ends heavy_kernels = {{
     [PO_PART_PROOF] = 1,
 }};
 
+/* Where each session takes seconds to load its weights, comparisons need most of the time. */
+static const ends loads_kernels = {{
+    [PO_PART_JUDGE] = 0.04,
+    [PO_PART_READ] = 0.22,
+    [PO_PART_KERNELS] = 0.36,
+    [PO_PART_CHOOSE] = 0.36,
+    [PO_PART_FORMS] = 0.38,
+    [PO_PART_RANKS] = 0.4,
+    [PO_PART_SELECT] = 0.82,
+    [PO_PART_PROOF] = 1,
+}};
+
 /* A GPU is read quickly, and what its libraries offer for each mutant takes long to try. */
 static const ends gpu = {{
     [PO_PART_JUDGE] = 0.5,
@@ -122,6 +134,8 @@ static const ends *ends_of(const po_run *run) {
         return &deep;
     if (o->kernels && o->cuda)
         return &gpu_kernels;
+    if (o->kernels && run->budget->loads)
+        return &loads_kernels;
     if (o->kernels)
         return run->budget->heavy ? &heavy_kernels : &light_kernels;
     if (o->cuda)

@@ -72,7 +72,7 @@ static po_status look(const po_run *run, const po_graph *original, po_arena *are
 po_status po_budget_settle(const po_run *run, const po_graph *original) {
     const po_options *o = run->options;
     first_run found = {0, 0, 0};
-    run->budget->heavy = po_record_weights(original) > SLOW_WEIGHTS;
+    run->budget->loads = run->budget->heavy = po_record_weights(original) > SLOW_WEIGHTS;
     if (o->level < 1 || o->cuda || o->model_cost || run->budget->started <= 0 ||
         po_run_skips(run, "select") || po_record_nodes(original) > MOST_NODES)
         return PO_OK;

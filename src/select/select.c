@@ -423,6 +423,8 @@ static po_status compare_fresh(po_ctx *ctx, const po_select_spec *spec, uint64_t
 static po_status decide(po_ctx *ctx, po_arena *arena, const po_select_spec *spec,
                         uint64_t fresh_seed, po_verdict *verdict) {
     po_verify_spec check = comparison(spec);
+    check.fresh = spec->loads ? PO_FRESH_SETS : 0;
+    check.fresh_seed = fresh_seed;
     po_step(ctx, 0, "comparing outputs");
     PO_TRY(po_verify(ctx, &check, &verdict->verify));
     const po_verify_report *report = &verdict->verify;
@@ -446,7 +448,9 @@ static po_status decide(po_ctx *ctx, po_arena *arena, const po_select_spec *spec
     PO_TRY(po_inputs_want(ctx, arena, plan, spec->meant, spec->n_meant));
     r.plan = plan;
     PO_TRY(measure(&r));
-    return po_verdict_accepted(verdict) ? compare_fresh(ctx, spec, fresh_seed, verdict) : PO_OK;
+    return po_verdict_accepted(verdict) && !spec->loads
+               ? compare_fresh(ctx, spec, fresh_seed, verdict)
+               : PO_OK;
 }
 
 po_status po_select(po_ctx *ctx, const po_select_spec *spec, po_verdict *verdict) {

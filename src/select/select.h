@@ -30,11 +30,13 @@ typedef struct po_select_spec {
     uint32_t n_checks;
     const po_pin *meant; /* as in po_inputs_want; NULL: by what the inputs are */
     uint32_t n_meant;
-    uint32_t threads;       /* that the model will be run with */
-    bool these_threads;     /* with no others: what others read is told and does not decide */
-    double tolerance;       /* 0: 1e-4 */
-    bool no_reference;      /* it would take too long: errors against float64 are not told */
-    double verify_seconds;  /* 0: 20 */
+    uint32_t threads;      /* that the model will be run with */
+    bool these_threads;    /* with no others: what others read is told and does not decide */
+    double tolerance;      /* 0: 1e-4 */
+    bool no_reference;     /* it would take too long: errors against float64 are not told */
+    double verify_seconds; /* 0: 20 */
+    bool loads; /* models of static dims that take long to load: fresh inputs are compared with the
+                   others, before anything is timed, so that they are loaded once less */
     double timing_seconds;  /* for one reading; 0: 8 */
     double until;           /* as po_now counts: readings are short enough to end by then where that
                                can be; 0: no such time */

@@ -22,6 +22,10 @@ enum {
 /* Times the original's estimate, at most. On a GPU estimates are nearer (docs/cuda-cost.md), and
  * readings take longer. */
 static const double worth_measuring = 1.5, worth_measuring_gpu = 1.1;
+/* Weights of so many bytes take seconds to load for each reading, and what streams them takes about
+ * as long as its estimate says. */
+#define LARGE_WEIGHTS ((uint64_t)128 << 20)
+static const double worth_measuring_large = 1;
 static const double worth_taking = 1.02; /* in context; the whole model decides later */
 static const double most_seconds = 40;   /* at -O2, over all subprograms */
 static const double near = 0.97;         /* of a first reading, to be taken again */
@@ -107,9 +111,21 @@ static po_status pick(measuring *c, picking *p, uint32_t place) {
     return PO_OK;
 }
 
+static bool has_large_weights(const po_subprogram *sub) {
+    uint64_t bytes = 0;
+    for (uint32_t i = sub->n_activations; i < sub->graph->n_inputs; i++) {
+        const po_type *t = &sub->graph->values[sub->graph->inputs[i]].type;
+        if (po_type_static(t))
+            bytes += (uint64_t)po_type_count(t) * po_dtype_bits(t->dtype) / 8;
+    }
+    return bytes > LARGE_WEIGHTS;
+}
+
 /* The best of each kind, then the second of each, while there is room. */
 static po_status pick_few(measuring *c, picking *p) {
-    const double worth = c->run->options->cuda ? worth_measuring_gpu : worth_measuring;
+    const double worth = c->run->options->cuda             ? worth_measuring_gpu
+                         : has_large_weights(c->site->sub) ? worth_measuring_large
+                                                           : worth_measuring;
     for (uint32_t turn = 0; turn < MOST_OF_A_KIND; turn++)
         for (uint32_t i = 0; i < c->n_order && p->n < MOST_MEASURED; i++) {
             const po_trial *t = &c->site->trials[c->order[i]];

@@ -184,6 +184,14 @@ static void tell_rank(selecting *s, uint32_t i) {
            t->high, by_one ? "; " : "", by);
 }
 
+/* Seconds that models which take long to load need for a first reading that says anything. */
+static const double least_to_load = 10;
+
+static bool has_time(const selecting *s) {
+    const double end = po_budget_end(s->run, PO_PART_RANKS);
+    return !s->run->budget->loads || end <= 0 || end - po_now() > least_to_load;
+}
+
 /* Reads those in r->which beside one another, and sorts the order anew. Where all of the comparison
  * fails, the original included, po_select finds out why: without ranks all are tried in the order
  * that they were made in. *right: there are ranks, and the whole of them. */
@@ -198,6 +206,10 @@ static po_status read_ranks(ranking *r, bool *right) {
             s->rank[r->which[k]] = kept.timing[k];
             s->full[r->which[k]] = kept.full[k];
         }
+    } else if (!has_time(s)) {
+        s->out->undecided = true;
+        *right = false;
+        return PO_OK;
     } else {
         bool cut;
         po_status status = po_budget_call(s->run, PO_PART_RANKS, "first readings were cut short",

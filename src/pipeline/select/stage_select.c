@@ -4,6 +4,7 @@
 #include "cost/roofline.h"
 #include "import/import.h"
 #include "pipeline/budget.h"
+#include "pipeline/open_batch.h"
 #include "pipeline/pin.h"
 #include "pipeline/proving.h"
 #include "pipeline/select/selecting.h"
@@ -182,6 +183,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .these_threads = s->run->options->threads > 0,
                            .tolerance = s->run->options->tolerance,
                            .verify_seconds = s->heavy || s->run->budget->heavy ? 10 : 0,
+                           .loads = s->run->budget->loads && !po_batch_has_open_dims(s->original),
                            .no_reference = s->flops > REFERENCE_FLOPS,
                            .until = po_budget_end(s->run, PO_PART_SELECT),
                            .patience = po_budget_grace(s->run, PO_PART_SELECT),
