@@ -95,6 +95,22 @@ static po_status by_moving(po_observable *s, const po_node *n) {
     return PO_OK;
 }
 
+/* Operators whose output has every element of every float that they take. */
+static bool keeps_all(po_op_id op) {
+    switch (op) {
+    case PO_OP_Concat:
+    case PO_OP_Flatten:
+    case PO_OP_Identity:
+    case PO_OP_Reshape:
+    case PO_OP_Squeeze:
+    case PO_OP_Transpose:
+    case PO_OP_Unsqueeze:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Each element of the output by those that are broadcast to its place. */
 static void by_element(const po_observable *s, const po_node *n) {
     const po_type *to = &s->graph->values[n->out[0]].type;
@@ -154,6 +170,11 @@ static po_status through(po_observable *s, const po_node *n) {
         return PO_OK;
     default:
         break;
+    }
+    if (n->n_out == 1 && keeps_all(n->op) && po_observable_all(s, n->out[0])) {
+        for (uint32_t k = 0; k < n->n_in; k++)
+            show_all(s, n->in[k]);
+        return PO_OK;
     }
     if (po_op_has(n->op, PO_OPF_MOVES_DATA))
         return by_moving(s, n);
