@@ -220,6 +220,12 @@ static void test_taken_as_it_is(void **state) {
         {"graph g (x: f32[1,32,1], w: f32[1,16]) -> (y) {\n"
          "  y = STFT(x, s: i64[] {8}, w, n: i64[] {16})\n}\n",
          "f32[1,3,9,2]"},
+        {"graph g (x: f32[2,32], w: f32[16]) -> (y) {\n"
+         "  y = STFT(x, s: i64[] {8}, w, n: i64[] {16})\n}\n",
+         "f32[2,3,9,2]"},
+        {"graph g (x: f32[2,32,1,1], w: f32[16]) -> (y) {\n"
+         "  y = STFT(x, s: i64[] {8}, w, n: i64[] {16})\n}\n",
+         NULL},
     };
     (void)state;
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {

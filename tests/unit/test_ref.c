@@ -300,6 +300,21 @@ static void test_values(void **state) {
     done(&f);
 }
 
+/* Runtimes take a real signal without its last axis, and exporters write it so. */
+static void test_signal_of_rank_2(void **state) {
+    fixture f;
+    (void)state;
+    setup(&f, "graph g (x: f32[2,20]) -> (a, b) {\n"
+              "  a = STFT(x, s: i64[] {3}, w: f32[8] random 1)\n"
+              "  t = Reshape(x, r: i64[3] {2,20,1})\n  b = STFT(t, s, w)\n}\n");
+    assert_int_equal(evaluate(&f, false), PO_OK);
+    const int64_t dims[] = {2, 5, 5, 2};
+    assert_int_equal(f.out[0]->rank, 4);
+    assert_memory_equal(f.out[0]->dims, dims, sizeof dims);
+    assert_memory_equal(f.out[0]->f, f.out[1]->f, (size_t)f.out[0]->count * sizeof(double));
+    done(&f);
+}
+
 static void test_cancel(void **state) {
     fixture f;
     atomic_bool stop = true;
@@ -398,7 +413,7 @@ int main(void) {
         cmocka_unit_test(test_bodies),         cmocka_unit_test(test_needed),
         cmocka_unit_test(test_node_with_body), cmocka_unit_test(test_undefined_arithmetic),
         cmocka_unit_test(test_limits),         cmocka_unit_test(test_values),
-        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_cancel),         cmocka_unit_test(test_signal_of_rank_2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

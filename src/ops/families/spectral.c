@@ -186,7 +186,7 @@ static po_status read_stft(const po_infer *infer, stft *s) {
         window = NULL; /* runtimes take it by its elements */
     s->step = s->length = -1;
     s->frames = s->bins = PO_DIM_UNKNOWN;
-    if (x && x->rank != 3)
+    if (x && x->rank != 3 && x->rank != 2) /* runtimes take real signals of rank 2 */
         return po_rule_bad(infer->ctx, infer->node, "signal must have rank 3 (found %u)", x->rank);
     scalar(infer, 1, &s->step);
     if (scalar(infer, 3, &s->length) == PO_ABSENT)
@@ -234,7 +234,7 @@ po_status po_ref_stft(po_ref *ref) {
     int64_t work;
     PO_TRY(po_rule_infer_of(ref, types, &infer));
     PO_TRY(read_stft(&infer, &d));
-    int64_t parts = x->dims[2];
+    const int64_t parts = x->rank == 3 ? x->dims[2] : 1;
     if (!x->f || (window && (!window->f || window->rank != 1)) || parts < 1 || parts > 2 ||
         !po_mul_i64(out->count, d.length, &work) || work > MAX_WORK)
         return PO_UNSUPPORTED;
