@@ -45,8 +45,8 @@ int64_t po_tensor_int(const po_tensor *tensor, int64_t i); /* u64: two's complem
 /* Stores a number, rounded to nearest even and (floats) to infinity on overflow, integers
  * wrapped, as the ONNX Cast operator does without saturation. */
 void po_tensor_set_f64(po_tensor *tensor, int64_t i, double value);
-/* Numbers between the two, the same for the same stream; over again after 65537 of them, since large
- * weights are made up many times. */
+/* Numbers between the two, the same for the same stream; over again after 65537 of them, since
+ * large weights are made up many times. */
 void po_tensor_draw(po_tensor *tensor, uint64_t stream, double least, double most);
 void po_tensor_set_int(po_tensor *tensor, int64_t i, int64_t value);
 
