@@ -12,6 +12,7 @@ po_postopt_options po_postopt_defaults(void) {
                                 .sums = true,
                                 .split_moves = true,
                                 .tiny = true,
+                                .spectra = true,
                                 .masks = true};
 }
 

@@ -84,6 +84,12 @@ static po_postopt_options tiny(void) {
     return o;
 }
 
+static po_postopt_options spectra(void) {
+    po_postopt_options o = bare();
+    o.spectra = true;
+    return o;
+}
+
 static po_postopt_options defaults_node(void) {
     po_postopt_options o = po_postopt_defaults();
     o.hard_swish = PO_HARD_SWISH_NODE;
@@ -118,6 +124,7 @@ static const struct {
     {"postopt: HardSwish nodes", gated_node, PROMISE_FORM},
     {"postopt: spellings", spellings, PROMISE_FORM},
     {"postopt: tiny weights", tiny, PROMISE_REAL},
+    {"postopt: spectra", spectra, PROMISE_REAL},
     {"postopt", po_postopt_defaults, PROMISE_FORM},
     {"postopt: HardSwish nodes, leftovers as arithmetic", defaults_node, PROMISE_FORM},
     {"postopt: upsampled maps in phases", without_differences, PROMISE_FORM},

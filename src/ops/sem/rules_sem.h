@@ -51,4 +51,7 @@ po_status po_sem_cumsum(po_sem *sem);
 /* resize.c */
 po_status po_sem_resize(po_sem *sem); /* Resize, Upsample */
 
+/* spectral.c */
+po_status po_sem_stft(po_sem *sem);
+
 #endif
