@@ -87,6 +87,11 @@ static void test_bounds(void **state) {
     const po_room both[] = {{h, 1}, {{-1, "W"}, 1}};
     assert_true(po_bounds_follow(oracle, 2, both, (po_room){po_size_plus(arena, h, 2), 3}));
     assert_false(po_bounds_follow(oracle, 2, both, (po_room){po_size_plus(arena, h, 2), 4}));
+    /* A name that reads like the rest of a question is a name. */
+    const po_bounds odd = {.read = {1, 0, 1, 0}, .length = h};
+    const po_bounds plain = {.read = PO_READ_ITSELF, .length = h, .reads = true, .leaf = h};
+    assert_true(po_bounds_hold(oracle, &plain, 1, 0, h));
+    assert_false(po_bounds_hold(oracle, &odd, 1, 0, (po_dim){-1, "H', 1 0 'H"}));
     /* What was asked before is answered alike, and what differs in one thing is another question.
      */
     const po_bounds inside = {.read = {2, 0, 1, 0}, .length = h, .reads = true, .leaf = half};

@@ -142,11 +142,12 @@ static bool follow(po_oracle *oracle, po_arena *scratch, uint32_t n, const po_ro
 
 /* --- what was asked before --- */
 
+/* Names may hold any characters: how long one is tells where it ends. */
 static void put_length(po_text *text, po_dim d) {
     if (d.value >= 0)
         po_text_printf(text, " %lld", (long long)d.value);
     else
-        po_text_printf(text, " '%s'", d.symbol ? d.symbol : "");
+        po_text_printf(text, " %zu'%s'", d.symbol ? strlen(d.symbol) : 0, d.symbol ? d.symbol : "");
 }
 
 static void remember(po_oracle *g, const po_text *question, bool holds) {
