@@ -405,6 +405,14 @@ static bool is_copy(const po_sum *sum, const po_term *term) {
     return operands == 0 || (operands == 1 && po_rational_equal(term->scale, PO_RATIONAL(1)));
 }
 
+/* Of two inputs and of nothing else: a spectrum is one of a signal, a window and a table. */
+static bool has_table(const po_sum *sum) {
+    for (uint32_t i = 0; i < sum->n_operands; i++)
+        if (sum->operands[i].kind == PO_OPERAND_TABLE)
+            return true;
+    return false;
+}
+
 static void note_sums(po_ctx *ctx, po_arena *arena, po_graph *g, const po_node *n, tally *t) {
     po_sum *sums[MAX_IO] = {0};
     if (!po_op_row_of(n->op)->sem || po_sem_of(ctx, arena, g, n, sums) != PO_OK)
@@ -415,7 +423,7 @@ static void note_sums(po_ctx *ctx, po_arena *arena, po_graph *g, const po_node *
             continue;
         t->has_sum[n->op] = true;
         bool product = po_sum_product_shape(sums[o], &shape);
-        t->product[n->op] |= product && shape.depth > 1;
+        t->product[n->op] |= product && shape.depth > 1 && !has_table(sums[o]);
         for (uint32_t i = 0; i < sums[o]->n_terms; i++) {
             t->no_copy[n->op] |= !is_copy(sums[o], &sums[o]->terms[i]);
         }
