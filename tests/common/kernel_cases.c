@@ -449,6 +449,44 @@ const kernel_case kernel_cases[] = {
      "    }\n"
      "  }\n"
      "}\n"},
+    {"lines of seven rows as one, by two", 8,
+     "mugraph m {\n"
+     "  label y 7 label x 7 label c 37 label k 16 label b 2 label u 7 label v 7 label w 37\n"
+     "  tensor I input 0 [7, 7, 37]\n"
+     "  tensor A device [7, 7, 37] before [1, 1, 0] after [1, 1, 0]\n"
+     "  tensor W weight 0 [2, 37, 16]\n"
+     "  tensor R input 1 [7, 7, 32]\n"
+     "  tensor L weight 1 [7]\n"
+     "  tensor Y output 0 [7, 7, 32]\n"
+     "  step \"in\" { A[u, v, w] = I[u, v, w] }\n"
+     "  step \"s\" { grid b by 1 { grid y by 2 {\n"
+     "    register P [7, 7, 32]\n"
+     "    P[y, x, k+16*b] += A[y, x, c] * W[b, c, k] fresh tile x*7 k*1 order b y c ahead W 592\n"
+     "    Y[y, x, k+16*b] = max(P[y, x, k+16*b] + L[y], R[y, x, k+16*b]) fused\n"
+     "  } } }\n"
+     "}\n"},
+    {"lines of five rows as one, all of them, taps at the edges", 8,
+     "mugraph m {\n"
+     "  label y 4 label x 5 label c 9 label k 19 label r 3 label s 3\n"
+     "  tensor A input 0 [4, 7, 9]\n"
+     "  tensor W weight 0 [3, 3, 9, 19]\n"
+     "  tensor Y output 0 [4, 5, 19]\n"
+     "  tensor Z output 1 [4, 5, 19]\n"
+     "  step \"along\" {\n"
+     "    Z[y, x, k] += A[y, x+s, c] * W[0, s, c, k] fresh tile x*5 k*2 order y s c\n"
+     "  }\n"
+     "  step \"both\" { grid y by 3 {\n"
+     "    Y[y, x, k] += A[y+r-1, x+s, c] * W[r, s, c, k] fresh tile x*5 k*2 order y r s c\n"
+     "  } }\n"
+     "}\n"},
+    {"lines of three rows as one, turned where they are written", 8,
+     "mugraph m {\n"
+     "  label y 6 label x 3 label c 11 label k 32\n"
+     "  tensor A input 0 [6, 3, 11]\n"
+     "  tensor W weight 0 [11, 32]\n"
+     "  tensor Y output 0 [32, 6, 3]\n"
+     "  step \"s\" { grid y by 4 { Y[k, y, x] += A[y, x, c] * W[c, k] fresh tile x*6 k*1 order y c } }\n"
+     "}\n"},
 };
 /* clang-format on */
 const uint32_t n_kernel_cases = sizeof kernel_cases / sizeof kernel_cases[0];

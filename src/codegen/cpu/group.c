@@ -201,6 +201,11 @@ static po_status on_tile(group *u) {
     return PO_OK;
 }
 
+int64_t cg_rows_of(const cg_tile *t) {
+    const int64_t lines = t->over == PO_NONE ? 1 : t->g->span[t->over].full;
+    return t->row == PO_NONE ? 1 : lines * t->g->span[t->row].full;
+}
+
 static po_status over_lanes(group *u);
 
 static po_status a_row_block(void *user, cg_steps steps) {
@@ -209,9 +214,39 @@ static po_status a_row_block(void *user, cg_steps steps) {
     return u->lanes_inside ? over_lanes(u) : on_tile(u);
 }
 
+/* The rows of `lines` lines, tile after tile: some begin within a line and end in the next. */
+static po_status over_lines(group *u, int64_t lines) {
+    cg *g = u->tile.g;
+    const cg_span *span = &g->span[u->tile.over];
+    const int64_t rows = lines * u->tile.line;
+    g->value[u->tile.over] =
+        (cg_value){span->start, 0, 0, g->mu->labels[u->tile.over].extent - 1, false};
+    g->value[u->tile.row] = (cg_value){NULL, 0, 0, u->tile.line - 1, false};
+    for (u->tile.first = 0; u->tile.first < rows; u->tile.first += u->tile.rows) {
+        const int64_t left = rows - u->tile.first;
+        cg_brace(g);
+        PO_TRY(a_row_block(u, (cg_steps){left < u->tile.rows ? left : u->tile.rows, NULL}));
+        cg_close(g);
+    }
+    return PO_OK;
+}
+
 static po_status over_rows(group *u) {
     if (u->tile.row == PO_NONE)
         return a_row_block(u, (cg_steps){1, NULL});
+    if (u->tile.over != PO_NONE) {
+        cg *g = u->tile.g;
+        const cg_span *span = &g->span[u->tile.over];
+        if (span->count == NULL)
+            return over_lines(u, span->full);
+        cg_open(g, "if (%s == %lld)", span->count, (long long)span->full);
+        PO_TRY(over_lines(u, span->full));
+        g->depth--;
+        cg_open(g, "} else");
+        PO_TRY(over_lines(u, span->tail));
+        cg_close(g);
+        return PO_OK;
+    }
     return cg_spread(u->tile.g, u->tile.row, u->tile.rows, 1, false, a_row_block, u);
 }
 
@@ -260,6 +295,43 @@ static bool is_guarded(cg *g, const group *u, uint32_t label) {
 /* Of rows, where it is one number. */
 static int64_t extent_of(const cg *g, uint32_t row) {
     return row == PO_NONE || g->span[row].open ? 0 : g->span[row].full;
+}
+
+/* Whether what the group reads and writes is in whole vectors from row to row: not turned. */
+static bool is_straight(const cg *g, const group *u) {
+    for (uint32_t i = 0; i < u->n; i++) {
+        const po_mu_statement *s = &g->mu->nodes[u->nodes[i]].statement;
+        for (uint32_t k = 0; k <= s->n_in; k++) {
+            const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
+            if (g->mu->tensors[access->tensor].place != PO_MU_REGISTER &&
+                cg_step_of(g, access, u->tile.row) == 1 && cg_step_of(g, access, u->tile.lane) != 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Lines of a few rows each, one after the other, leave registers unused in their last tiles: 7 rows
+ * go 4 and 3 at a time, two lines of them 5, 5 and 4. `around`: the label next to the rows. */
+static void join_lines(cg *g, group *u, uint32_t around) {
+    enum { MOST = 64 /* rows: each tile of them is code of its own */ };
+    const double worth = 0.97;
+    cg_tile *t = &u->tile;
+    const cg_span *row = t->row == PO_NONE ? NULL : &g->span[t->row];
+    const cg_span *over = around == PO_NONE ? NULL : &g->span[around];
+    if (!row || !over || t->lane == PO_NONE || t->lane_reduced || u->lanes_inside || row->open ||
+        row->start || row->count || row->at || over->open || over->at || over->full < 2 ||
+        over->full * row->full > MOST || is_guarded(g, u, around) || !is_straight(g, u))
+        return;
+    const int64_t vectors = t->lanes / g->isa->lanes, n = over->full * row->full;
+    int64_t rows = g->mu->nodes[u->nodes[0]].statement.rows, lanes = t->lanes;
+    po_isa_tile(g->isa, n, &rows, &lanes);
+    const double apart = (double)over->full * po_isa_cycles(row->full, t->rows, vectors);
+    if (lanes == t->lanes && po_isa_cycles(n, rows, vectors) < worth * apart) {
+        t->over = around;
+        t->line = row->full;
+        t->rows = rows;
+    }
 }
 
 /* The tile of the schedule, as far as registers go. */
@@ -348,7 +420,7 @@ uint32_t cg_led_by(cg *g, uint32_t node) {
 }
 
 po_status cg_group(cg *g, uint32_t node, uint32_t *next) {
-    group u = {.tile = {.g = g}, .n = 1};
+    group u = {.tile = {.g = g, .over = PO_NONE}, .n = 1};
     uint32_t led = cg_led_by(g, node);
     if (led != PO_NONE) {
         u.tile.led = true;
@@ -395,10 +467,19 @@ po_status cg_group(cg *g, uint32_t node, uint32_t *next) {
     /* What is added up or compared leaves out single terms: the tile sees to those. */
     for (uint32_t i = 0; s->combine != PO_MU_SET && i < s->n_in * PO_MU_MAX_RANK; i++)
         done[i] = true;
-    uint32_t braces = 0;
+    uint32_t braces = 0, around = PO_NONE;
+    for (uint32_t i = 0; i < n_outer; i++)
+        if (outer[i] != u.tile.row && outer[i] != u.tile.lane)
+            around = outer[i];
+    if (n_reduced > 0)
+        join_lines(g, &u, around);
     for (uint32_t i = 0; i < n_outer; i++) {
         if (outer[i] == u.tile.row || outer[i] == u.tile.lane)
             continue;
+        if (outer[i] == u.tile.over) {
+            ready[outer[i]] = true;
+            continue;
+        }
         braces += cg_run(g, outer[i], false);
         ready[outer[i]] = true;
         braces += cg_guards(g, node, ready, done);

@@ -12,10 +12,17 @@ typedef struct cg_tile {
     bool led;     /* what the lanes are reduced of is made by the statement `lead` first */
     uint32_t lead;
     int64_t rows, lanes; /* of the schedule, cut to this machine's registers */
+    /* Rows of several steps of the label around them, `over` (PO_NONE: of one): row r of a tile is
+     * the position `first` + r of lines of `line` rows each. */
+    uint32_t over;
+    int64_t line, first;
     /* of the tile that is being printed */
     int64_t r, v;     /* rows, vectors */
     const char *tail; /* lanes of the last vector in C; NULL: all */
 } cg_tile;
+
+/* Rows that tiles go through one after the other, where that is one number. */
+int64_t cg_rows_of(const cg_tile *t);
 
 /* "x3_1_2" */
 const char *cg_name(cg *g, const char *what, uint32_t number, bool by_row, int64_t r, bool by_lane,

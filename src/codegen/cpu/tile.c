@@ -49,7 +49,7 @@ static const char *pointer(cg_tile_work *w, uint32_t k, int64_t r, int64_t v) {
     cg *g = w->t->g;
     cg_place(w, r, v);
     const char *rest = cg_rest(g, &w->s->in[k]);
-    cg_place(w, 0, 0);
+    cg_unplace(w);
     return po_arena_printf(g->arena, "%s%s", w->base[k], rest);
 }
 
@@ -189,7 +189,7 @@ static const char *out_pointer(cg_tile_work *w, const char *base, int64_t r, int
     cg *g = w->t->g;
     cg_place(w, r, v);
     const char *rest = cg_rest(g, &w->s->out);
-    cg_place(w, 0, 0);
+    cg_unplace(w);
     return po_arena_printf(g->arena, "%s%s", base, rest);
 }
 
@@ -453,8 +453,7 @@ static void set_dependence(cg_tile_work *w) {
     w->item_lane = PO_NEW_N(g->arena, bool, s->n_items + 1);
     for (uint32_t k = 0; k < s->n_in; k++) {
         const cg_tensor *held = &g->tensor[s->in[k].tensor];
-        w->in_row[k] = held->held ? held->by_row
-                                  : w->t->row != PO_NONE && po_mu_has(g->mu, &s->in[k], w->t->row);
+        w->in_row[k] = held->held ? held->by_row : cg_has_row(w->t, &s->in[k]);
         w->in_lane[k] = held->held
                             ? held->by_lane
                             : w->t->lane != PO_NONE && po_mu_has(g->mu, &s->in[k], w->t->lane);
@@ -518,7 +517,7 @@ po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     w.done = PO_NEW_N(g->arena, bool, (PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK);
     set_reduced(&w);
     set_dependence(&w);
-    bool by_row = t->row != PO_NONE && po_mu_has(g->mu, &w.s->out, t->row);
+    bool by_row = cg_has_row(t, &w.s->out);
     bool by_lane = t->lane != PO_NONE && !t->lane_reduced && po_mu_has(g->mu, &w.s->out, t->lane);
     if (w.s->combine == PO_MU_SET && (w.n_reduced > 0 || t->lane_reduced))
         return po_fail(g->ctx, PO_UNSUPPORTED,

@@ -42,10 +42,28 @@ static inline int64_t cg_lane_value(const cg_tile_work *w, int64_t v) {
 /* The tile's position of the row and lane labels, for addresses. */
 static inline void cg_place(cg_tile_work *w, int64_t r, int64_t v) {
     cg *g = w->t->g;
+    const bool lines = w->t->over != PO_NONE;
+    const int64_t at = lines ? w->t->first + r : r;
+    if (lines)
+        g->value[w->t->over].add = at / w->t->line;
     if (w->t->row != PO_NONE)
-        g->value[w->t->row].add = r;
+        g->value[w->t->row].add = lines ? at % w->t->line : at;
     if (w->t->lane != PO_NONE)
         g->value[w->t->lane].add = cg_lane_value(w, v);
+}
+
+static inline void cg_unplace(cg_tile_work *w) {
+    cg *g = w->t->g;
+    const uint32_t labels[] = {w->t->over, w->t->row, w->t->lane};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        if (labels[i] != PO_NONE)
+            g->value[labels[i]].add = 0;
+}
+
+/* Whether an access moves from row to row of the tile. */
+static inline bool cg_has_row(const cg_tile *t, const po_mu_access *access) {
+    return (t->row != PO_NONE && po_mu_has(t->g->mu, access, t->row)) ||
+           (t->over != PO_NONE && po_mu_has(t->g->mu, access, t->over));
 }
 
 static inline bool cg_is_held(const cg_tile_work *w, uint32_t k) {

@@ -1,4 +1,5 @@
 /* What a tile asks for before it is needed. */
+#include "base/num.h"
 #include "codegen/cpu/tile.h"
 
 /* In C, whether these rows are the first of some that the slice at hand is worked for: those of the
@@ -179,8 +180,10 @@ void cg_fetch_ahead(cg_tile_work *w) {
     int64_t tiles = 1;
     const bool open = w->t->row != PO_NONE && g->span[w->t->row].open && !c.by_row;
     if (w->t->row != PO_NONE && !c.by_row)
-        tiles = (g->span[w->t->row].full + w->t->rows - 1) / w->t->rows;
-    if ((tiles > 1 || open) && g->value[w->t->row].name != NULL)
+        tiles = po_ceil_div(cg_rows_of(w->t), w->t->rows);
+    if (tiles > 1 && w->t->over != PO_NONE)
+        row = po_arena_printf(g->arena, "%lld", (long long)w->t->first);
+    else if ((tiles > 1 || open) && g->value[w->t->row].name != NULL)
         row = po_arena_printf(g->arena, "(%s - %s)", g->value[w->t->row].name,
                               g->span[w->t->row].start == NULL ? "0" : g->span[w->t->row].start);
     const bool close = s->ahead != 0 && s->ahead < c.floats;
@@ -222,7 +225,7 @@ void cg_fetch_fused(cg_tile_work *w) {
                 for (int64_t v = 0; v < w->t->v; v += PO_MU_VECTOR / g->isa->lanes) {
                     cg_place(w, r, v);
                     const char *rest = cg_rest(g, &f->in[k]);
-                    cg_place(w, 0, 0);
+                    cg_unplace(w);
                     cg_line(g, "pk_soon(%s%s);", base, rest);
                 }
         }

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { PANEL, ROWS, ROW, FETCH, ORDER }; /* of po_choice.n */
+enum { PANEL, ROWS, ROW, FETCH, ORDER, LINES }; /* of po_choice.n */
 /* What lies outside in a panel: a convolution's taps, or its channels, as by tiles. */
 enum { TAPS, CHANNELS };
 /* What is fetched while a panel is worked: the next one, nothing, what comes soon. */
@@ -215,7 +215,7 @@ static int64_t equal_parts(int64_t lanes) {
 static int64_t uneven_panels(int64_t lanes) {
     enum { WHOLE = 64, FEW = 8 };
     const int64_t parts = equal_parts(lanes);
-    return parts > 0 ? parts : lanes >= FEW * WHOLE ? WHOLE : 0;
+    return parts > 0 ? parts : lanes >= (int64_t)FEW * WHOLE ? WHOLE : 0;
 }
 
 /* Of the tiles that may be the one that costs least; TILES: none. */
@@ -242,6 +242,49 @@ static po_choice in_tiles(uint32_t tile, int64_t panel, uint32_t row, int64_t ro
     choice.n[ROWS] = tiles[tile][1] < rows ? tiles[tile][1] : rows;
     choice.n[ROW] = row == PO_NONE ? -1 : (int64_t)row;
     return choice;
+}
+
+/* The label around the rows whose steps are their lines: PO_NONE where the weights move with it. */
+static uint32_t line_label(const po_mu *mu, const po_naive_step *n, uint32_t row) {
+    kept k = {0};
+    add_kept(mu, n, row, &k);
+    const uint32_t last = row == PO_NONE || k.n == 0 ? PO_NONE : k.label[k.n - 1];
+    return last == PO_NONE || po_mu_has(mu, &n->s->in[n->b], last) ? PO_NONE : last;
+}
+
+/* Cycles of all lines, so many of them worked as one. */
+static double cycles_of(const po_isa *isa, const int64_t tile[2], int64_t rows, int64_t lines,
+                        int64_t joined) {
+    const int64_t parts[2] = {joined, lines % joined}, times[2] = {lines / joined, 1};
+    double cycles = 0;
+    for (int i = 0; i < 2; i++) {
+        int64_t high = tile[1] < rows ? tile[1] : rows, lanes = tile[0];
+        po_isa_tile(isa, parts[i] * rows, &high, &lanes);
+        if (parts[i] > 0)
+            cycles += (double)times[i] * po_isa_cycles(parts[i] * rows, high, lanes / isa->lanes);
+    }
+    return cycles;
+}
+
+/* How many lines are worked as one: 7 rows leave registers unused, 14 do not, and 49 read a panel
+ * once while the next one is fetched. 1 where that promises no more than readings differ by. */
+static int64_t lines_of(const po_isa *isa, const int64_t tile[2], int64_t rows, int64_t lines,
+                        int64_t panels) {
+    enum { MOST_LINES = 4, MOST_ROWS = 16, ALL_ROWS = 64, MANY_PANELS = 16 };
+    const double worth = 0.95, same = 0.98;
+    if (rows > MOST_ROWS)
+        return 1;
+    const double alone = cycles_of(isa, tile, rows, lines, 1);
+    double best = worth * alone;
+    int64_t of = 1;
+    for (int64_t n = 2; n <= MOST_LINES && n <= lines; n++)
+        if (cycles_of(isa, tile, rows, lines, n) < (of == 1 ? 1 : same) * best) {
+            best = cycles_of(isa, tile, rows, lines, n);
+            of = n;
+        }
+    const bool all = lines * rows <= ALL_ROWS && panels >= MANY_PANELS &&
+                     cycles_of(isa, tile, rows, lines, lines) * same <= best;
+    return all ? lines : of;
 }
 
 static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
@@ -279,6 +322,13 @@ static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_ch
         choices[n] = choices[first];
         choices[n++].n[PANEL] = 0;
     }
+    const uint32_t around = line_label(naive, &p, row);
+    const int64_t lines = around == PO_NONE ? 1 : extent(naive, around);
+    for (uint32_t i = first; i < n; i++) {
+        const int64_t panel = choices[i].n[PANEL] ? choices[i].n[PANEL] : lanes;
+        const int64_t tile[] = {panel, choices[i].n[ROWS]};
+        choices[i].n[LINES] = lines_of(isa, tile, rows, lines, lanes / panel);
+    }
     /* The processor may see by itself what comes next. A panel that is read once, or that does not
      * stay in the second cache beside the next one, is fetched as it comes. */
     for (uint32_t i = first, end = n; i < end && i < first + 2 && n < PO_CHOICES_MAX; i++) {
@@ -288,7 +338,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_ch
         int64_t size = panel_size(naive, &p, choices[i].n[PANEL]);
         choices[n] = choices[i];
         choices[n++].n[FETCH] = ALONE;
-        if (size > DISTANCE && (size > BESIDE || choices[i].n[ROWS] >= rows))
+        if (size > DISTANCE && (size > BESIDE || choices[i].n[ROWS] >= rows * choices[i].n[LINES]))
             choices[i].n[FETCH] = SOON;
     }
     return n;
@@ -408,8 +458,10 @@ static void apply_piece(po_schedule *s, const piece *of, const po_choice *choice
         at = po_mu_add_loop(s->mu, at, PO_MU_GRID, number, 1);
         grids++;
     }
-    for (uint32_t i = 0; i < k.n && grids < 2; i++, grids++)
-        at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[k.label[i]].terms[0].label, 1);
+    const bool joined = choice->n[LINES] > 1;
+    for (uint32_t i = 0; i < k.n && (grids < 2 || (joined && i + 1 == k.n)); i++, grids++)
+        at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[k.label[i]].terms[0].label,
+                            joined && i + 1 == k.n ? choice->n[LINES] : 1);
     if (grids == 0 && row != PO_NONE && extent(mu, row) >= 4 * choice->n[ROWS])
         at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[row].terms[0].label, 2 * choice->n[ROWS]);
     /* The tile, and what is fused to it. */
@@ -512,8 +564,11 @@ static int64_t family(const po_choice *choice) {
 }
 
 static void tell(const po_choice *choice, po_text *text) {
-    po_text_printf(text, "direct, tile %lldx%lld%s", (long long)choice->n[ROWS],
-                   (long long)(choice->n[PANEL] ? choice->n[PANEL] : 64),
+    po_text_printf(text, "direct, tile %lldx%lld", (long long)choice->n[ROWS],
+                   (long long)(choice->n[PANEL] ? choice->n[PANEL] : 64));
+    if (choice->n[LINES] > 1)
+        po_text_printf(text, ", %lld lines as one", (long long)choice->n[LINES]);
+    po_text_printf(text, "%s",
                    choice->n[FETCH] == ALONE  ? ", nothing fetched ahead"
                    : choice->n[FETCH] == SOON ? ", fetched as it comes"
                                               : "");
