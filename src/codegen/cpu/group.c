@@ -346,6 +346,9 @@ static void set_tile(cg *g, group *u, bool reduces) {
         u->tile.row = PO_NONE;
     int64_t rows = u->tile.row == PO_NONE ? 1 : s->rows > 0 ? s->rows : 1;
     int64_t lanes = (int64_t)(s->vectors > 0 ? s->vectors : 1) * PO_MU_VECTOR;
+    const cg_span *span = u->tile.lane == PO_NONE ? NULL : &g->span[u->tile.lane];
+    if (span && !span->open && po_ceil_div(span->full, w) * w < lanes)
+        lanes = po_ceil_div(span->full, w) * w;
     if (u->tile.lane != PO_NONE && reduces)
         po_isa_tile(g->isa, extent_of(g, u->tile.row), &rows, &lanes);
     u->tile.rows = rows;

@@ -294,6 +294,8 @@ static void take_row(cg_tile_work *w, int64_t r) {
 static po_status body(cg_tile_work *w) {
     cg *g = w->t->g;
     cg_brace(g);
+    if (!w->t->lane_reduced && w->s->combine == PO_MU_ADD)
+        cg_hide_rows(w, w->unroll, w->n_reduced);
     for (int64_t i = 0; i < w->stride; i += PO_MU_VECTOR) {
         if (w->paced && i == PO_MU_VECTOR) /* with few rows alone */
             cg_open(g, "if (hs > %d)", PO_MU_VECTOR);
@@ -377,6 +379,8 @@ static po_status looped(cg_tile_work *w) {
     }
     w->at++;
     w->ready[label] = true;
+    if (w->at == w->unroll && w->at < w->n_reduced)
+        cg_hide_rows(w, w->at - 1, w->at);
     PO_TRY(reduced(w));
     while (braces-- > 0)
         cg_close(g);

@@ -1,5 +1,5 @@
-/* A statement on a tile: what its printing (tile.c), its sums (tile_sum.c) and its fetching
- * (tile_fetch.c) share. */
+/* A statement on a tile: what its printing (tile.c), its sums (tile_sum.c), its fetching
+ * (tile_fetch.c) and its rows (tile_rows.c) share. */
 #ifndef PO_CODEGEN_TILE_H
 #define PO_CODEGEN_TILE_H
 
@@ -78,6 +78,12 @@ static inline uint32_t cg_number_of(const cg_tile_work *w) {
 /* A line for each variable of a value: "<type><name> = <value>;", or without what is "". */
 void cg_each_value(const cg_tile_work *w, const char *what, bool by_row, bool by_lane, int64_t n_v,
                    const char *type, const char *value);
+
+/* What one row of a window reads another has read before. A compiler that keeps it, a number for
+ * each row and tap, needs far more registers than there are, and the code takes 1.9 times as long:
+ * operands are hidden where one reading may be such another's again. `from`, `to`: the numbers of
+ * the reduced labels that run from one to the next. */
+void cg_hide_rows(const cg_tile_work *w, uint32_t from, uint32_t to);
 
 cg_sum cg_sum_of(const cg_tile_work *w);
 /* Whether each run of the label number `at` is a part, and in how many steps a part of it goes (0:

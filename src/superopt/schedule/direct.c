@@ -170,15 +170,19 @@ typedef struct kept {
 } kept;
 
 static void add_kept(const po_mu *mu, const po_naive_step *n, uint32_t skip, kept *k) {
-    for (uint32_t x = 0; x < mu->tensors[n->s->out.tensor].rank; x++)
-        for (uint32_t i = n->s->out.axes[x].n; i-- > 0;) {
-            uint32_t label = n->s->out.axes[x].terms[i].label;
-            bool there = label == skip || label == n->lane;
+    for (uint32_t x = 0; x < 2 * mu->tensors[n->s->out.tensor].rank; x++) {
+        const bool both = x < mu->tensors[n->s->out.tensor].rank;
+        const po_mu_index *index = &n->s->out.axes[x % mu->tensors[n->s->out.tensor].rank];
+        for (uint32_t i = index->n; i-- > 0;) {
+            uint32_t label = index->terms[i].label;
+            bool there =
+                label == skip || label == n->lane || po_mu_has(mu, &n->s->in[n->b], label) != both;
             for (uint32_t j = 0; j < k->n; j++)
                 there |= k->label[j] == label;
             if (!there && k->n < PO_MU_MAX_DEPTH)
                 k->label[k->n++] = label;
         }
+    }
 }
 
 /* How many floats of the weight a panel has. */

@@ -108,6 +108,7 @@ static uint32_t reduced_lane(const po_mu *mu, const po_naive_step *n) {
  * take the place of the plain choice. */
 static uint32_t add_rows(const po_mu *mu, const po_naive_step *p, po_choice *choices, uint32_t n) {
     static const int64_t tiles[][2] = {{7, 2}, {4, 4}, {6, 1}};
+    enum { HALF = PO_MU_VECTOR / 2, NARROW_ROWS = 12 /* of a vector each */ };
     const po_choice plain = choices[n - 1];
     if (plain.n[LANE] < 0 || plain.n[ROW] >= 0 || p->s->combine != PO_MU_ADD || p->s->n_in != 2)
         return n;
@@ -128,6 +129,8 @@ static uint32_t add_rows(const po_mu *mu, const po_naive_step *p, po_choice *cho
         choices[to].n[VECTORS] = tiles[i][1];
         choices[to].n[ROW] = (int64_t)row;
         choices[to].n[ROWS] = tiles[i][0];
+        if (mu->labels[p->lane].extent <= HALF && mu->labels[row].extent >= NARROW_ROWS)
+            choices[to].n[ROWS] = NARROW_ROWS;
         to++;
     }
     return to > n ? to : n;
