@@ -12,8 +12,10 @@ static bool meets_rows(const cg_tile_work *w, const po_mu_access *in, uint32_t l
 
 void cg_hide_rows(const cg_tile_work *w, uint32_t from, uint32_t to) {
     for (uint32_t k = 0; k < w->s->n_in; k++) {
+        /* Vectors of the lanes are worth keeping: the next row multiplies them by another one. */
+        const bool numbers = w->t->r > 1 && w->in_row[k] && !w->in_lane[k] && w->base[k] != NULL;
         bool meets = false;
-        for (uint32_t i = from; i < to && w->t->r > 1 && w->in_row[k] && w->base[k]; i++)
+        for (uint32_t i = from; i < to && numbers; i++)
             meets |= meets_rows(w, &w->s->in[k], w->reduced[i]);
         if (meets)
             cg_line(w->t->g, "PK_HIDE(%s);", w->base[k]);
