@@ -84,6 +84,7 @@ typedef struct po_postopt_options {
     bool split_moves;             /* DepthToSpace of large maps as two single-axis moves */
     bool tiny;                    /* weights below 2^-100 as zeros */
     bool spectra;                 /* spectra of frames as convolutions */
+    bool lone_norms;              /* a batch norm that no neighbour takes as Mul and Add */
     bool cubic;                   /* cubic interpolation as products, whatever the families */
     uint32_t most_tile[PO_TILED]; /* outputs of a tile; 0: as many as pay */
     /* Families (po_algebra) that are used in places alone: on maps with fewer positions than the

@@ -143,6 +143,12 @@ const schedule_case schedule_cases[] = {
      " b = Conv(r, v: f32[16,32,3,3] random 2) " CONV3 "\n c = Concat(r, b) {axis=1}\n"
      " d = Conv(c, u: f32[24,48,1,1] random 3) {kernel_shape=[1, 1]}\n"
      " e = Concat(c, d) {axis=1}\n y = Conv(e, t: f32[16,72,3,3] random 4) " CONV3 "\n}"},
+    {"more parts than a sum has terms, lines of seven",
+     "graph g (x: f32[1,16,7,7]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n r = Relu(a)\n"
+     " c = Concat(r, x, r, x, r, x, r, x, r, x, r, x, r, x, r, x, r, x) {axis=1}\n"
+     " n = Mul(c, s: f32[288,1,1] random 2)\n m = Add(n, t: f32[288,1,1] random 3)\n"
+     " h = Relu(m)\n y = Conv(h, v: f32[16,288,1,1] random 4) {kernel_shape=[1, 1]}\n}"},
     {"taps that meet padding alone",
      "graph g (x: f32[1,16,5,9]) -> (y) {\n"
      " a = Conv(x, w: f32[32,16,3,3] random 1) {kernel_shape=[3, 3], dilations=[5, 8], "

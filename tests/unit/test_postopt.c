@@ -457,11 +457,47 @@ static void test_tiny_weights(void **state) {
     po_graph_free(g);
 }
 
+/* A batch norm that no neighbour takes is one node to a runtime; where kernels are made, two maps.
+ */
+static void test_lone_norms(void **state) {
+    static const char *const text =
+        "graph g (x: f32[1,4,6,6]) -> (y) {\n"
+        " h = Tanh(x)\n c = Concat(h, x, h) {axis=1}\n"
+        " n = BatchNormalization(c, s: f32[12] random 1, t: f32[12] random 2, m: f32[12] random "
+        "3,\n"
+        "   v: f32[12] {1.5})\n"
+        " r = Relu(n)\n y = Conv(r, w: f32[8,12,3,3] random 4) {pads=[1,1,1,1]}\n}";
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *g = test_graph(&ctx, text);
+    for (int lone = 0; lone < 2; lone++) {
+        po_postopt_options options = po_postopt_plain(PO_ALGEBRA_ALL);
+        po_postopt_counts counts;
+        po_graph *out;
+        uint32_t norms = 0, maps = 0;
+        options.lone_norms = lone;
+        assert_int_equal(po_postopt(&ctx, g, &options, &out, &counts), PO_OK);
+        for (po_node_id n = 0; n < out->n_nodes; n++)
+            if (!out->nodes[n].removed) {
+                norms += out->nodes[n].op == PO_OP_BatchNormalization;
+                maps += out->nodes[n].op == PO_OP_Mul || out->nodes[n].op == PO_OP_Add;
+            }
+        assert_int_equal(norms, !lone);
+        assert_int_equal(maps, lone ? 2 : 0);
+        assert_int_equal(counts.fired[PO_LAW_AFFINE_SHORT], lone);
+        assert_true(test_difference(&ctx, g, out, 12) < 2e-6);
+        po_graph_free(out);
+    }
+    po_graph_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST_SAMPLES(samples),
         cmocka_unit_test(test_difference_sees_damage),
         cmocka_unit_test(test_tiny_weights),
+        cmocka_unit_test(test_lone_norms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

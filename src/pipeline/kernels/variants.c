@@ -146,7 +146,7 @@ static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra,
                       po_postopt_counts *counts) {
     const bool of_one = c->delivered && (algebra & OF_ONE_SAMPLE);
     po_postopt_options options = po_postopt_plain(algebra);
-    options.cubic = true;
+    options.cubic = options.lone_norms = true;
     *out = (kernel_form){0};
     PO_TRY(of_one ? make_of_one(c, from, &options, &out->made, counts)
                   : po_postopt(c->ctx, from, &options, &out->made, counts));

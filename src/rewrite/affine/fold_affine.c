@@ -85,12 +85,12 @@ static bool leave_shift(po_graph *graph, po_arena *arena, const po_affine *m) {
     return true;
 }
 
-static bool leave_short(po_graph *graph, const po_affine *m) {
+static bool leave_short(po_graph *graph, const po_affine *m, bool lone_norms) {
     uint32_t needed = !po_affine_is_scale(m) + !po_affine_is_shift(m);
     const po_node *first = &graph->nodes[m->first];
     if (m->nodes <= needed && first->op != PO_OP_BatchNormalization)
         return false;
-    if (m->nodes == 1)
+    if (m->nodes == 1 && !lone_norms)
         return false; /* a lone batch normalisation is one node already */
     po_substitute(graph, m->y, po_affine_emit(graph, m->first, m->x, m));
     return true;
@@ -125,7 +125,8 @@ static void fold_chain(po_graph *graph, po_arena *arena, po_node_id end, bool *s
                          leave_as_conv(graph, arena, &m)))
         state->counts->used |= PO_USED_LEFTOVER;
     else if (!po_law_fired(state, PO_LAW_AFFINE_SCALE_AHEAD, leave_shift(graph, arena, &m)))
-        po_law_fired(state, PO_LAW_AFFINE_SHORT, leave_short(graph, &m));
+        po_law_fired(state, PO_LAW_AFFINE_SHORT,
+                     leave_short(graph, &m, state->options->lone_norms));
 }
 
 static bool may_end_chain(const po_graph *graph, const po_node *n) {

@@ -5,7 +5,7 @@
 
 #include "mugraph/mugraph.h"
 
-enum { MOST_TERMS = 16, MOST_PHASES = 16 };
+enum { MOST_TERMS = 16, MOST_COPIES = 256 /* terms of a Concat */, MOST_PHASES = 16 };
 
 /* Whether the index takes every element of the axes once, digit by digit. */
 static bool covers(const po_term *t, const po_index *at, const int64_t *dims) {
@@ -164,7 +164,7 @@ static bool is_block(const po_term *t, const int64_t *dims) {
 po_sum_kind po_sum_kind_of(const po_sum *sum) {
     int64_t reached = 0;
     bool copies = true;
-    if (sum->n_terms == 0 || sum->n_terms > MOST_TERMS || sum->rank > PO_MU_MAX_RANK ||
+    if (sum->n_terms == 0 || sum->n_terms > MOST_COPIES || sum->rank > PO_MU_MAX_RANK ||
         !plain_operands(sum))
         return PO_SUM_NONE;
     for (uint32_t i = 0; i < sum->n_terms; i++) {
@@ -182,7 +182,7 @@ po_sum_kind po_sum_kind_of(const po_sum *sum) {
     const po_term *core = &sum->terms[0];
     bool covered = covers(core, &core->out, sum->dims);
     po_sum_scatter found;
-    if (core->n_factors == 0 || core->n_factors > PO_SUM_FACTORS ||
+    if (sum->n_terms > MOST_TERMS || core->n_factors == 0 || core->n_factors > PO_SUM_FACTORS ||
         (!covered && !po_sum_find_scatter(sum, core, &found)))
         return PO_SUM_NONE;
     for (uint32_t i = 1; i < sum->n_terms; i++)
