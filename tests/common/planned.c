@@ -2,9 +2,11 @@
  * graph's own weights, packed where the scheduled one wants them so. */
 #include "planned.h"
 
+#include "kernel_run.h"
 #include "mugraph/eval.h"
 #include "ops/recipe/pack.h"
 #include "rewriting.h"
+#include "superopt/schedule/internal.h"
 #include "unit.h"
 
 enum { MOST_WEIGHTS = 32 };
@@ -70,4 +72,31 @@ po_status test_planned_eval(test_planned *f, const po_mu *mu, bool packed, const
         weights[i] = po_tensor_doubles(f->arena, t);
     }
     return po_mu_eval(&f->ctx, mu, (const double *const[]){in->f}, weights, &out, NULL);
+}
+
+uint32_t test_planned_printed(const char *graph, const char *scheduler, const po_isa *isa,
+                              test_printed_fn each, const void *user) {
+    test_planned f;
+    uint32_t looked = 0;
+    test_planned_start(&f, graph, false);
+    const po_mu *naive = f.plan.lowered.mu;
+    for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
+        po_choice choices[PO_CHOICES_MAX];
+        const uint32_t n = po_choices_of(naive, node, isa, 0, choices);
+        for (uint32_t k = 0; k < n; k++) {
+            po_standalone_step lone;
+            po_text told, text;
+            if (strcmp(choices[k].how->name, scheduler) != 0)
+                continue;
+            po_text_init(&told, f.arena);
+            po_text_init(&text, f.arena);
+            choices[k].how->tell(&choices[k], &told);
+            const po_mu *mu = po_plan_standalone(f.arena, naive, node, &choices[k], &lone);
+            assert_int_equal(test_kernel_text(&f.ctx, mu, &po_isas[PO_ISA_AVX2], "k", &text),
+                             PO_OK);
+            looked += each(&(test_printed){k, told.data, text.data, mu}, user);
+        }
+    }
+    test_planned_end(&f);
+    return looked;
 }

@@ -29,4 +29,19 @@ po_status test_planned_eval(test_planned *f, const po_mu *mu, bool packed, const
  * fewer. */
 bool test_planned_bands(test_planned *f, uint32_t node, uint32_t n, int64_t rows, po_row_fusion *b);
 
+/* A choice for a step: its place among all of the step, what it is told as, its program by itself
+ * and what is printed of that for AVX2. */
+typedef struct test_printed {
+    uint32_t place;
+    const char *told, *text;
+    const po_mu *mu;
+} test_printed;
+/* Whether it was one to look at. */
+typedef bool (*test_printed_fn)(const test_printed *choice, const void *user);
+
+/* Runs `each` with the scheduler's choices for the steps of a graph, as they are listed for an
+ * instruction set; how many were looked at. */
+uint32_t test_planned_printed(const char *graph, const char *scheduler, const po_isa *isa,
+                              test_printed_fn each, const void *user);
+
 #endif

@@ -1,5 +1,4 @@
 /* What schedules ask for before it is needed, and where their programs do. */
-#include "kernel_run.h"
 #include "planned.h"
 #include "superopt/schedule/internal.h"
 #include "unit.h"
@@ -49,13 +48,26 @@ static void weights_are_fetched_or_not(void **state) {
     }
 }
 
+typedef struct chunked {
+    const char *graph, *scheduler, *has;
+} chunked;
+
+static bool fetches_by_tiles(const test_printed *choice, const void *user) {
+    const chunked *c = user;
+    if (strcmp(c->scheduler, "winograd") == 0 && !strstr(choice->told, "slices"))
+        return false; /* all weights are transformed first */
+    assert_non_null(strstr(choice->text, "const float *h = "));
+    assert_null(strstr(choice->text, "pk_ahead(p1"));
+    assert_non_null(strstr(choice->text, "pk_ahead(h"));
+    assert_non_null(strstr(choice->text, c->has));
+    return true;
+}
+
 /* Weights that a loop transforms into cache, chunk by chunk, are asked for by the products of the
  * chunk before; those of which lines of a map lie outside, by the first line. */
 static void the_next_chunk_is_fetched_by_tiles(void **state) {
     (void)state;
-    static const struct {
-        const char *graph, *scheduler, *has;
-    } cases[] = {
+    static const chunked cases[] = {
         {"graph g (x: f32[1,128,14,14]) -> (y) {\n"
          " y = Conv(x, w: f32[128,128,3,3] random 1) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n}",
          "winograd", "* (b_"},
@@ -63,37 +75,9 @@ static void the_next_chunk_is_fetched_by_tiles(void **state) {
          " y = Conv(x, w: f32[128,64,1,1] random 1) {kernel_shape=[1, 1]}\n}",
          "direct", " == 0 ? "},
     };
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        test_planned f;
-        uint32_t found = 0;
-        test_planned_start(&f, cases[c].graph, false);
-        const po_mu *naive = f.plan.lowered.mu;
-        for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
-            po_choice choices[PO_CHOICES_MAX];
-            const uint32_t n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX512], 0, choices);
-            for (uint32_t k = 0; k < n; k++) {
-                po_standalone_step lone;
-                po_text told, text;
-                if (strcmp(choices[k].how->name, cases[c].scheduler) != 0)
-                    continue;
-                po_text_init(&told, f.arena);
-                po_text_init(&text, f.arena);
-                choices[k].how->tell(&choices[k], &told);
-                const po_mu *mu = po_plan_standalone(f.arena, naive, node, &choices[k], &lone);
-                assert_int_equal(test_kernel_text(&f.ctx, mu, &po_isas[PO_ISA_AVX2], "k", &text),
-                                 PO_OK);
-                if (strcmp(cases[c].scheduler, "winograd") == 0 && !strstr(told.data, "slices"))
-                    continue; /* all weights are transformed first */
-                assert_non_null(strstr(text.data, "const float *h = "));
-                assert_null(strstr(text.data, "pk_ahead(p1"));
-                assert_non_null(strstr(text.data, "pk_ahead(h"));
-                assert_non_null(strstr(text.data, cases[c].has));
-                found++;
-            }
-        }
-        assert_true(found > 0);
-        test_planned_end(&f);
-    }
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        assert_true(test_planned_printed(cases[c].graph, cases[c].scheduler,
+                                         &po_isas[PO_ISA_AVX512], fetches_by_tiles, &cases[c]) > 0);
 }
 
 int main(void) {

@@ -1,6 +1,5 @@
 /* Register tiles of instruction sets: they fit, rows come out even, and the first guess of a
  * product's schedule has panels that registers hold. */
-#include "kernel_run.h"
 #include "planned.h"
 #include "superopt/schedule/internal.h"
 #include "unit.h"
@@ -95,13 +94,25 @@ static void the_first_guess_fits_the_registers(void **state) {
         }
 }
 
+typedef struct lined {
+    const char *graph, *has; /* NULL: lines are left apart */
+} lined;
+
+static bool says_what_it_prints(const test_printed *choice, const void *user) {
+    const lined *c = user;
+    const bool first = choice->place == 0;
+    const bool joined = strstr(choice->told, first && c->has ? c->has : "lines");
+    if (first)
+        assert_int_equal(joined, c->has != NULL);
+    assert_int_equal(strstr(choice->text, " long i_") == NULL, joined);
+    return true;
+}
+
 /* Seven rows are not whole tiles: lines of them are joined, which their schedule says and the
  * printer does; those of fourteen are left apart. */
 static void lines_are_joined_where_rows_are_left(void **state) {
     (void)state;
-    static const struct {
-        const char *graph, *has;
-    } cases[] = {
+    static const lined cases[] = {
         {"graph g (x: f32[1,512,7,7]) -> (y) {\n"
          " y = Conv(x, w: f32[512,512,1,1] random 1) {kernel_shape=[1, 1]}\n}",
          "7 lines as one"},
@@ -112,46 +123,32 @@ static void lines_are_joined_where_rows_are_left(void **state) {
          " y = Conv(x, w: f32[512,512,1,1] random 1) {kernel_shape=[1, 1]}\n}",
          NULL},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        test_planned f;
-        uint32_t found = 0;
-        test_planned_start(&f, cases[i].graph, false);
-        const po_mu *naive = f.plan.lowered.mu;
-        for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
-            po_choice choices[PO_CHOICES_MAX];
-            po_standalone_step lone;
-            po_text told, text;
-            const uint32_t n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX2], 0, choices);
-            for (uint32_t k = 0; k < n; k++) {
-                if (strcmp(choices[k].how->name, "direct") != 0)
-                    continue;
-                po_text_init(&told, f.arena);
-                po_text_init(&text, f.arena);
-                choices[k].how->tell(&choices[k], &told);
-                const po_mu *mu = po_plan_standalone(f.arena, naive, node, &choices[k], &lone);
-                assert_int_equal(test_kernel_text(&f.ctx, mu, &po_isas[PO_ISA_AVX2], "k", &text),
-                                 PO_OK);
-                const bool joined =
-                    strstr(told.data, k == 0 && cases[i].has ? cases[i].has : "lines");
-                if (k == 0)
-                    assert_int_equal(joined, cases[i].has != NULL);
-                assert_int_equal(strstr(text.data, " long i_") == NULL, joined);
-                found++;
-            }
-        }
-        assert_true(found > 0);
-        test_planned_end(&f);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_true(test_planned_printed(cases[i].graph, "direct", &po_isas[PO_ISA_AVX2],
+                                         says_what_it_prints, &cases[i]) > 0);
+}
+
+typedef struct windowed {
+    const char *graph;
+    bool hidden;
+} windowed;
+
+static bool hides_and_keeps_weights(const test_printed *choice, const void *user) {
+    const windowed *c = user;
+    /* Of a fused tail operands are hidden in any case: p0 is the map. */
+    assert_int_equal(strstr(choice->text, "PK_HIDE(p0);") != NULL, c->hidden);
+    const po_mu *mu = choice->mu;
+    const po_mu_node *outer = &mu->nodes[mu->nodes[mu->first].first];
+    assert_int_equal(outer->kind, PO_MU_LOOP);
+    assert_int_equal(mu->labels[outer->label].extent, 4); /* the groups */
+    return true;
 }
 
 /* Rows of a window share what they read, which a compiler would keep in registers that there are
  * not; those of one tap share nothing. Of groups the weights stay while the lines go by. */
 static void windows_are_hidden_from_the_compiler(void **state) {
     (void)state;
-    static const struct {
-        const char *graph;
-        bool hidden;
-    } cases[] = {
+    static const windowed cases[] = {
         {"graph g (x: f32[1,64,14,14]) -> (y) {\n"
          " y = Conv(x, w: f32[64,16,3,3] random 1) {kernel_shape=[3, 3], pads=[1, 1, 1, 1], "
          "group=4}\n}",
@@ -164,34 +161,9 @@ static void windows_are_hidden_from_the_compiler(void **state) {
          " y = Conv(x, w: f32[64,16,1,1] random 1) {kernel_shape=[1, 1], group=4}\n}",
          false},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        test_planned f;
-        uint32_t found = 0;
-        test_planned_start(&f, cases[i].graph, false);
-        const po_mu *naive = f.plan.lowered.mu;
-        for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
-            po_choice choices[PO_CHOICES_MAX];
-            po_standalone_step lone;
-            po_text text;
-            const uint32_t n = po_choices_of(naive, node, &po_isas[PO_ISA_AVX2], 0, choices);
-            for (uint32_t k = 0; k < n; k++) {
-                if (strcmp(choices[k].how->name, "direct") != 0)
-                    continue;
-                po_text_init(&text, f.arena);
-                const po_mu *mu = po_plan_standalone(f.arena, naive, node, &choices[k], &lone);
-                assert_int_equal(test_kernel_text(&f.ctx, mu, &po_isas[PO_ISA_AVX2], "k", &text),
-                                 PO_OK);
-                /* Of a fused tail operands are hidden in any case: p0 is the map. */
-                assert_int_equal(strstr(text.data, "PK_HIDE(p0);") != NULL, cases[i].hidden);
-                const uint32_t outer = mu->nodes[mu->first].first;
-                assert_int_equal(mu->nodes[outer].kind, PO_MU_LOOP);
-                assert_int_equal(mu->labels[mu->nodes[outer].label].extent, 4); /* the groups */
-                found++;
-            }
-        }
-        assert_true(found > 0);
-        test_planned_end(&f);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_true(test_planned_printed(cases[i].graph, "direct", &po_isas[PO_ISA_AVX2],
+                                         hides_and_keeps_weights, &cases[i]) > 0);
 }
 
 int main(void) {

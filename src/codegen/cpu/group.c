@@ -292,9 +292,9 @@ static bool is_guarded(cg *g, const group *u, uint32_t label) {
     return false;
 }
 
-/* Of rows, where it is one number. */
-static int64_t extent_of(const cg *g, uint32_t row) {
-    return row == PO_NONE || g->span[row].open ? 0 : g->span[row].full;
+/* Of rows or lanes, where it is one number; else 0. */
+static int64_t extent_of(const cg *g, uint32_t label) {
+    return label == PO_NONE || g->span[label].open ? 0 : g->span[label].full;
 }
 
 /* Whether what the group reads and writes is in whole vectors from row to row: not turned. */
@@ -346,9 +346,9 @@ static void set_tile(cg *g, group *u, bool reduces) {
         u->tile.row = PO_NONE;
     int64_t rows = u->tile.row == PO_NONE ? 1 : s->rows > 0 ? s->rows : 1;
     int64_t lanes = (int64_t)(s->vectors > 0 ? s->vectors : 1) * PO_MU_VECTOR;
-    const cg_span *span = u->tile.lane == PO_NONE ? NULL : &g->span[u->tile.lane];
-    if (span && !span->open && po_ceil_div(span->full, w) * w < lanes)
-        lanes = po_ceil_div(span->full, w) * w;
+    const int64_t all = po_ceil_div(extent_of(g, u->tile.lane), w) * w;
+    if (all > 0 && all < lanes)
+        lanes = all;
     if (u->tile.lane != PO_NONE && reduces)
         po_isa_tile(g->isa, extent_of(g, u->tile.row), &rows, &lanes);
     u->tile.rows = rows;

@@ -170,19 +170,18 @@ typedef struct kept {
 } kept;
 
 static void add_kept(const po_mu *mu, const po_naive_step *n, uint32_t skip, kept *k) {
-    for (uint32_t x = 0; x < 2 * mu->tensors[n->s->out.tensor].rank; x++) {
-        const bool both = x < mu->tensors[n->s->out.tensor].rank;
-        const po_mu_index *index = &n->s->out.axes[x % mu->tensors[n->s->out.tensor].rank];
-        for (uint32_t i = index->n; i-- > 0;) {
-            uint32_t label = index->terms[i].label;
-            bool there =
-                label == skip || label == n->lane || po_mu_has(mu, &n->s->in[n->b], label) != both;
-            for (uint32_t j = 0; j < k->n; j++)
-                there |= k->label[j] == label;
-            if (!there && k->n < PO_MU_MAX_DEPTH)
-                k->label[k->n++] = label;
-        }
-    }
+    const uint32_t rank = mu->tensors[n->s->out.tensor].rank;
+    for (int both = 1; both >= 0; both--)
+        for (uint32_t x = 0; x < rank; x++)
+            for (uint32_t i = n->s->out.axes[x].n; i-- > 0;) {
+                uint32_t label = n->s->out.axes[x].terms[i].label;
+                bool there = label == skip || label == n->lane ||
+                             po_mu_has(mu, &n->s->in[n->b], label) != both;
+                for (uint32_t j = 0; j < k->n; j++)
+                    there |= k->label[j] == label;
+                if (!there && k->n < PO_MU_MAX_DEPTH)
+                    k->label[k->n++] = label;
+            }
 }
 
 /* How many floats of the weight a panel has. */
@@ -278,14 +277,15 @@ static int64_t lines_of(const po_isa *isa, const int64_t tile[2], int64_t rows, 
     const double worth = 0.95, same = 0.98;
     if (rows > MOST_ROWS)
         return 1;
-    const double alone = cycles_of(isa, tile, rows, lines, 1);
-    double best = worth * alone;
+    double best = worth * cycles_of(isa, tile, rows, lines, 1);
     int64_t of = 1;
-    for (int64_t n = 2; n <= MOST_LINES && n <= lines; n++)
-        if (cycles_of(isa, tile, rows, lines, n) < (of == 1 ? 1 : same) * best) {
-            best = cycles_of(isa, tile, rows, lines, n);
+    for (int64_t n = 2; n <= MOST_LINES && n <= lines; n++) {
+        const double cycles = cycles_of(isa, tile, rows, lines, n);
+        if (cycles < (of == 1 ? 1 : same) * best) {
+            best = cycles;
             of = n;
         }
+    }
     const bool all = lines * rows <= ALL_ROWS && panels >= MANY_PANELS &&
                      cycles_of(isa, tile, rows, lines, lines) * same <= best;
     return all ? lines : of;
