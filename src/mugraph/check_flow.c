@@ -119,6 +119,18 @@ static void add_term(difference *d, int64_t coef, int64_t steps, bool both_ways)
     d->high += both_ways || reach > 0 ? size_of(reach) : 0;
 }
 
+/* Whether all that one access names lies before all that the other does, along some axis. */
+static bool in_other_parts(const po_mu *mu, const po_mu_access *a, const po_mu_access *b) {
+    for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++) {
+        int64_t least[2], most[2];
+        po_mu_range(mu, a, x, &least[0], &most[0]);
+        po_mu_range(mu, b, x, &least[1], &most[1]);
+        if (most[0] < least[1] || most[1] < least[0])
+            return true;
+    }
+    return false;
+}
+
 /* Whether two accesses, in different chunks of the loop, never meet: on some axis both move by the
  * loop's label alike, by more than smaller terms can make up for, and larger ones are multiples of
  * more than all these can reach. */
@@ -126,7 +138,7 @@ static bool is_apart(const po_mu *mu, uint32_t loop, const po_mu_access *a, cons
     uint32_t label = mu->nodes[loop].label;
     int64_t extent = mu->labels[label].extent;
     bool lanes = mu->nodes[loop].loop == PO_MU_LANES; /* each lane is a chunk */
-    if (extent <= (lanes ? 1 : po_mu_chunk(mu, loop)))
+    if (extent <= (lanes ? 1 : po_mu_chunk(mu, loop)) || in_other_parts(mu, a, b))
         return true;
     for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++) {
         const po_mu_index *i = &a->axes[x], *j = &b->axes[x];

@@ -149,6 +149,51 @@ const schedule_case schedule_cases[] = {
      " c = Concat(r, x, r, x, r, x, r, x, r, x, r, x, r, x, r, x, r, x) {axis=1}\n"
      " n = Mul(c, s: f32[288,1,1] random 2)\n m = Add(n, t: f32[288,1,1] random 3)\n"
      " h = Relu(m)\n y = Conv(h, v: f32[16,288,1,1] random 4) {kernel_shape=[1, 1]}\n}"},
+    {"halves of a map, and what is added to one of them, again and again",
+     "graph g (x: f32[1,16,9,10]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " s, t = Split(a, h: i64[2] {16, 16}) {axis=1}\n"
+     " b = Conv(t, v: f32[16,16,3,3] random 2) " CONV3 "\n c = Add(t, b)\n"
+     " d = Conv(c, u: f32[16,16,3,3] random 3) " CONV3 "\n r = Relu(d)\n e = Add(c, r)\n"
+     " j = Concat(s, t, c, e) {axis=1}\n"
+     " y = Conv(j, k: f32[16,64,1,1] random 4) {kernel_shape=[1, 1]}\n}"},
+    {"what all layers before made, put together for each",
+     "graph g (x: f32[1,16,9,10]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " b = Conv(a, v: f32[16,32,3,3] random 2) " CONV3 "\n c = Concat(a, b) {axis=1}\n"
+     " d = Conv(c, u: f32[16,48,3,3] random 3) " CONV3 "\n e = Concat(a, b, d) {axis=1}\n"
+     " f = Conv(e, t: f32[16,64,1,1] random 4) {kernel_shape=[1, 1]}\n"
+     " g = Concat(a, b, d, f) {axis=1}\n"
+     " y = Conv(g, s: f32[16,80,3,3] random 5) " CONV3 "\n}"},
+    {"maxima of maxima beside what they are of",
+     "graph g (x: f32[1,16,9,10]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " b = MaxPool(a) {kernel_shape=[5, 5], pads=[2, 2, 2, 2]}\n"
+     " c = MaxPool(b) {kernel_shape=[5, 5], pads=[2, 2, 2, 2]}\n d = Concat(a, b, c) {axis=1}\n"
+     " y = Conv(d, v: f32[16,48,1,1] random 2) {kernel_shape=[1, 1]}\n}"},
+    {"sums and maxima past the edges of parts",
+     "graph g (x: f32[1,16,9,10]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " b = MaxPool(a) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
+     " c = Conv(b, v: f32[16,16,3,3] random 2) " CONV3 "\n d = Concat(a, b, c) {axis=1}\n"
+     " e = Concat(a, b) {axis=1}\n f = MaxPool(e) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
+     " g = Concat(d, f) {axis=1}\n y = Conv(g, u: f32[16,80,3,3] random 3) " CONV3 "\n}"},
+    {"maxima past the edges of slices of parts, sums past those of the parts",
+     "graph g (x: f32[1,16,9,10]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3,3] random 1) " CONV3 "\n"
+     " s = Slice(a, b: i64[1] {0}, e: i64[1] {16}, c: i64[1] {1})\n"
+     " m = MaxPool(s) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
+     " f = Conv(m, v: f32[32,16,3,3] random 2) " CONV3 "\n t = Slice(f, b, e, c)\n"
+     " n = MaxPool(t) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n j = Concat(a, f, n) {axis=1}\n"
+     " g = Conv(a, u: f32[16,32,3,3] random 3) " CONV3 "\n"
+     " h = Conv(j, k: f32[16,80,3,3] random 4) " CONV3 "\n y = Add(g, h)\n}"},
+    {"a part with an edge of its own",
+     "graph g (x: f32[1,16,9,10]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " p = Pad(a, q: i64[8] {0, 0, 1, 1, 0, 0, 1, 1})\n"
+     " b = Conv(p, v: f32[16,32,3,3] random 2) {kernel_shape=[3, 3]}\n"
+     " c = Concat(b, a) {axis=1}\n"
+     " y = Conv(c, u: f32[16,48,1,1] random 3) {kernel_shape=[1, 1]}\n}"},
     {"taps that meet padding alone",
      "graph g (x: f32[1,16,5,9]) -> (y) {\n"
      " a = Conv(x, w: f32[32,16,3,3] random 1) {kernel_shape=[3, 3], dilations=[5, 8], "

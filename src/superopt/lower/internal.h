@@ -24,7 +24,7 @@ typedef struct po_lower_index {
 /* The place of a value in one that a Concat makes. */
 typedef struct po_lower_part_of {
     po_value_id whole; /* PO_NONE: it has a tensor of its own */
-    uint32_t input, axis;
+    uint32_t axis;
     int64_t offset;
 } po_lower_part_of;
 
@@ -73,8 +73,8 @@ void po_lower_part_edges(po_mu *mu);
 void po_lower_plan_joins(po_lowering *l);
 /* Where a value is to be written that is part of another; false: it is none. */
 bool po_lower_join(po_lowering *l, po_value_id v, po_view *view);
-/* Whether input `input` of the Concat that makes `whole` lies there already. */
-bool po_lower_is_joined(po_lowering *l, po_value_id v, po_value_id whole, uint32_t input);
+/* Whether an input of a Concat lies already where that puts it. */
+bool po_lower_is_joined(po_lowering *l, const po_node *node, uint32_t input);
 
 /* --- expressions (expr.c) --- */
 

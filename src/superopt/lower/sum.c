@@ -359,7 +359,7 @@ static po_status copy_term(po_lowering *l, const po_node *node, const po_sum *su
     const po_term *t = &sum->terms[i];
     const uint32_t input = sum->operands[t->factor[0].operand].input;
     const po_view *to = po_lower_storage(l, v);
-    if (node->op == PO_OP_Concat && po_lower_is_joined(l, node->in[input], v, input))
+    if (node->op == PO_OP_Concat && po_lower_is_joined(l, node, input))
         return PO_OK;
     const stand_in *stands = stands_of(l, sum, t);
     po_lower_index out[PO_MU_MAX_RANK] = {{0}}, in[PO_MU_MAX_RANK] = {{0}};
@@ -404,8 +404,9 @@ static bool make_padded_view(po_lowering *l, const po_node *node, const po_sum *
         uint32_t held = 0;
         for (uint32_t i = 0; i < from->rank; i++)
             if (from->coef[i][x] != 0) {
-                held += from->coef[i][x] == 1 && from->base[i] == 0 &&
-                        l->mu->tensors[from->tensor].dims[i] == whole;
+                held += from->coef[i][x] == 1 &&
+                        (sum->dims[x] == whole ||
+                         (from->base[i] == 0 && l->mu->tensors[from->tensor].dims[i] == whole));
                 for (uint32_t k = 0; k < sum->rank; k++)
                     held += k != x && from->coef[i][k] != 0 ? 2 : 0;
             }

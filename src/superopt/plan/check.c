@@ -30,7 +30,7 @@ typedef struct numbers {
 
 struct po_step_values {
     po_arena *arena;
-    const po_mu *naive;
+    const po_mu *naive, *original;
     uint32_t step, n_steps, n_parts;
     numbers *data[PO_VALUES_KINDS]; /* by naive tensor */
     po_step_part part[PO_PARTS_MOST];
@@ -170,15 +170,18 @@ static po_status evaluate(po_ctx *ctx, po_step_values *v, const po_looked_steps 
 static const po_step_values *values_of(po_ctx *ctx, const po_standalone_step *lone,
                                        const po_looked_steps *n) {
     po_step_values *v = *lone->last;
-    if (v && v->naive == lone->naive && v->step == lone->step && v->n_steps == n->n_steps)
+    if (v && v->original == lone->original && v->step == lone->step && v->n_steps == n->n_steps)
         return v;
     if (v)
         po_arena_free(v->arena);
     *lone->last = NULL;
     po_arena *arena = po_arena_create(ctx);
     v = PO_NEW(arena, po_step_values);
-    *v = (po_step_values){
-        .arena = arena, .naive = lone->naive, .step = lone->step, .n_steps = n->n_steps};
+    *v = (po_step_values){.arena = arena,
+                          .naive = lone->naive,
+                          .original = lone->original,
+                          .step = lone->step,
+                          .n_steps = n->n_steps};
     v->ties = has(n, PO_MU_FLOOR) || has(n, PO_MU_LESS);
     for (int kind = 0; kind < PO_VALUES_KINDS; kind++)
         v->data[kind] = PO_NEW_N(arena, numbers, lone->naive->n_tensors);

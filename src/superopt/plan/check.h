@@ -8,7 +8,8 @@
 typedef struct po_step_values po_step_values;
 
 typedef struct po_standalone_step {
-    const po_mu *naive;
+    const po_mu *naive,
+        *original;          /* what is compared with; the muGraph that it is, or was made of */
     uint32_t step, n_steps; /* of it: this one, and so many in all that follow */
     const uint32_t *tensor; /* by naive tensor: that of the muGraph that was compiled, PO_NONE */
     const po_packed *packed;

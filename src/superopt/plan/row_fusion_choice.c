@@ -21,11 +21,35 @@ void po_plan_apply_band(po_schedule *to, const band *b) {
         po_row_fusion_apply(to, &b->b);
 }
 
+/* Steps that read one part of a tensor and write another: a muGraph in which the last writes to a
+ * tensor of its own, so that what it is to leave alone can be told from what it reads. */
+static const po_mu *written_apart(po_arena *arena, const po_row_fusion *b) {
+    po_naive_step last;
+    bool read = false;
+    if (!po_naive_step_of(b->naive, b->node[b->n - 1], &last))
+        return b->naive;
+    const uint32_t out = last.out->tensor;
+    for (uint32_t i = 0; i < b->n; i++)
+        for (uint32_t n = b->naive->nodes[b->node[i]].first; n != PO_NONE;
+             n = b->naive->nodes[n].next)
+            for (uint32_t k = 0; k < b->naive->nodes[n].statement.n_in; k++)
+                read |= b->naive->nodes[n].statement.in[k].tensor == out;
+    if (!read)
+        return b->naive;
+    po_mu *mu = po_mu_copy(arena, b->naive);
+    const po_mu_tensor like = mu->tensors[out];
+    const uint32_t own = po_mu_add_tensor(mu, like.name, PO_MU_DEVICE, like.rank, like.dims);
+    mu->tensors[own].type = like.type;
+    mu->nodes[last.fused != PO_NONE ? last.fused : last.main].statement.out.tensor = own;
+    return mu;
+}
+
 po_mu *po_plan_end_standalone(po_schedule *s, const po_row_fusion *b, bool exact, double k,
                               po_standalone_step *lone) {
     po_schedule_finish(s);
     po_mu_unname(s->mu);
-    *lone = (po_standalone_step){.naive = b->naive,
+    *lone = (po_standalone_step){.naive = s->naive,
+                                 .original = b->naive,
                                  .step = b->node[0],
                                  .n_steps = b->n,
                                  .tensor = s->tensor,
@@ -41,8 +65,10 @@ po_mu *po_plan_standalone_row_fusion(po_arena *arena, const po_row_fusion *b,
                                      po_standalone_step *lone) {
     po_schedule s;
     bool exact = true;
-    po_schedule_start(&s, arena, b->naive, true);
-    po_row_fusion_apply(&s, b);
+    po_row_fusion apart = *b;
+    apart.naive = written_apart(arena, b);
+    po_schedule_start(&s, arena, apart.naive, true);
+    po_row_fusion_apply(&s, &apart);
     for (uint32_t i = 0; i < b->n; i++)
         exact &= b->choice[i]->how->rounding != PO_ROUNDS;
     return po_plan_end_standalone(&s, b, exact, b->n * (exact ? exact_error : fast_error), lone);
