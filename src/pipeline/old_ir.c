@@ -6,6 +6,10 @@
 
 enum { FIRST_FREE_IR = 4 };
 
+bool po_old_ir_is(const po_graph *graph) {
+    return graph->model->ir_version < FIRST_FREE_IR;
+}
+
 static po_status write_as_nodes(po_ctx *ctx, po_graph *graph, void *user) {
     (void)ctx;
     (void)user;
@@ -34,8 +38,22 @@ static po_status write_as_nodes(po_ctx *ctx, po_graph *graph, void *user) {
 }
 
 void po_old_ir_constants(po_ctx *ctx, po_graph *graph) {
-    if (graph->model->ir_version >= FIRST_FREE_IR)
+    if (!po_old_ir_is(graph))
         return;
     po_graph_walk(ctx, graph, write_as_nodes, NULL);
     po_graph_sweep(graph);
+}
+
+po_graph *po_old_ir_freed(po_ctx *ctx, const po_graph *graph) {
+    po_graph *g = po_graph_clone(ctx, graph);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        po_value *v = &g->values[g->inputs[i]];
+        if (v->constant)
+            v->is_input = false;
+        else
+            g->inputs[n++] = g->inputs[i];
+    }
+    g->n_inputs = n;
+    return g;
 }

@@ -11,6 +11,7 @@
 #include "ops/op.h"
 #include "ops/recipe/recipe.h"
 #include "pipeline/budget.h"
+#include "pipeline/old_ir.h"
 #include "pipeline/pin.h"
 #include "po_config.h"
 #include "po_rules.h"
@@ -99,6 +100,16 @@ typedef struct seen {
     po_proof_report report;
 } seen;
 
+/* A model with functions is of a later IR version than that which lists weights as inputs. */
+static bool is_meant(po_ctx *ctx, const po_graph *winner, const po_graph *back) {
+    if (!po_old_ir_is(winner) || po_old_ir_is(back))
+        return po_graph_equal(back, winner);
+    const po_graph *freed = po_old_ir_freed(ctx, winner);
+    const bool same = po_graph_equal(back, freed);
+    po_graph_free(freed);
+    return same;
+}
+
 static po_status look(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
     const looking *l = user;
     const proving *p = l->p;
@@ -109,7 +120,7 @@ static po_status look(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user)
         po_model *back;
         PO_TRY(po_import_file(ctx, p->winner->path, &back));
         po_ops_resolve(back->graph);
-        found->same = po_graph_equal(back->graph, winner);
+        found->same = is_meant(ctx, winner, back->graph);
         winner = back->graph;
     }
     if (found->same && !l->known) {

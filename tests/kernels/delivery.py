@@ -322,6 +322,16 @@ def petopt(args, *words):
     return subprocess.run([args.petopt, *words], capture_output=True, text=True)
 
 
+def test_old_model_through_petopt(args, root):
+    """What lists its weights as inputs gets kernels, and reads back as what was meant."""
+    before, after = (os.path.join(root, name) for name in ('old.onnx', 'new.onnx'))
+    onnx.save(chain([24, 64, 48], ir=3, opset=9), before)
+    done = petopt(args, before, '-o', after, '--kernels', os.path.join(root, 'k'), '--skip',
+                  'postopt', '--skip', 'select', '--cost', 'model', '--cache', 'none')
+    assert done.returncode == 0 and 'won: kernels' in done.stdout, done.stdout + done.stderr
+    assert 'IR version rises from 3 to 8' in done.stdout, done.stdout
+
+
 def test_through_petopt(args, root):
     """petopt sees through the calls: it proves the model, measures it, and optimises it again."""
     made = Made(args, root, 'again', chain([10, 7, 16, 5]))
