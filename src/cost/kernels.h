@@ -41,7 +41,7 @@ uint32_t po_isa_from(uint32_t isa);
 uint32_t po_isa_of_machine(void);
 
 /* Of the keys of readings: raised whenever printing or timing of kernels changes. */
-enum { PO_KERNEL_READING = 27 };
+enum { PO_KERNEL_READING = 28 };
 
 /* Prints, compiles and times, in a temporary folder and a process of its own. Weights are read from
  * memory as in a model, not from cache: each run has a copy of its own. What cannot be printed or

@@ -224,6 +224,8 @@ static po_status expression(cg_unrolled *u, const char **value, bool *vector) {
             PO_TRY(cg_load(u, it->a, false, &names[i], &is[i]));
             continue;
         }
+        if (cg_is_gate(s, i))
+            continue;
         const uint32_t of[3] = {it->a, it->b, it->c};
         const char *argument[3] = {"", "", ""};
         bool lanes[3] = {false, false, false};
@@ -234,7 +236,7 @@ static po_status expression(cg_unrolled *u, const char **value, bool *vector) {
         }
         names[i] = po_arena_printf(g->arena, "e%u", u->fresh_name++);
         cg_line(g, "const %s %s = %s;", is[i] ? "pk_v" : "float", names[i],
-                cg_item(g, it, argument, lanes));
+                cg_item(g, s, i, argument, lanes));
     }
     *value = names[s->n_items - 1];
     *vector = is[s->n_items - 1];

@@ -161,10 +161,13 @@ void cg_chunks_end(cg *g, uint32_t node);
 /* A LANES loop with all that is inside. */
 po_status cg_lanes(cg *g, uint32_t node);
 
-/* The C expression of an item over its arguments' expressions; vector: whether any of them is one
- * (those that are not are scalars). */
-const char *cg_item(cg *g, const po_mu_item *item, const char *const argument[3],
+/* The C expression of a statement's item over its arguments' expressions; vector: whether any of
+ * them is one (those that are not are scalars). */
+const char *cg_item(cg *g, const po_mu_statement *s, uint32_t i, const char *const argument[3],
                     const bool vector[3]);
+/* Whether it is a sigmoid that is read as the gate of its argument alone: a * sigmoid(a) is one
+ * function. Nothing need be printed for it. */
+bool cg_is_gate(const po_mu_statement *s, uint32_t i);
 
 /* The text of a program, whose memory was planned: all but the sizes (kernel.c). */
 po_status cg_program(cg *g);

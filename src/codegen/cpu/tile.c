@@ -163,7 +163,7 @@ static void compute(cg_tile_work *w, uint32_t i, int64_t r, int64_t v) {
     bool hold = is_for_rows(w, i);
     const char *name = cg_name(g, "e", i, w->item_row[i], r, w->item_lane[i], v);
     cg_line(g, "%s%s %s = %s;", hold ? "" : "const ", type_of(w->item_lane[i]), name,
-            cg_item(g, it, argument, vector));
+            cg_item(g, w->s, i, argument, vector));
     if (hold)
         cg_line(g, "PK_HOLD(%s);", name);
 }
@@ -177,7 +177,7 @@ static void operands_and_items(cg_tile_work *w, bool by_row, int64_t r) {
     for (uint32_t i = 0; i < w->s->n_items; i++) {
         const po_mu_item *it = &w->s->items[i];
         if (it->function != PO_MU_CONST && it->function != PO_MU_OPERAND &&
-            w->item_row[i] == by_row)
+            w->item_row[i] == by_row && !cg_is_gate(w->s, i))
             for (int64_t v = 0; v < (w->item_lane[i] ? w->v : 1); v++)
                 compute(w, i, r, v);
     }
