@@ -85,17 +85,18 @@ typedef struct judgement {
     po_node_id failed;
 } judgement;
 
-static po_status infer_graph(po_ctx *ctx, po_graph *graph, infer_how how, judgement *j);
+static po_status infer_graph(po_ctx *ctx, po_graph *graph, infer_how how, judgement *j,
+                             po_demands *demands);
 
 /* Bodies of operators without a rule still get what can be known inside. */
 static po_status infer_bodies(po_ctx *ctx, const po_node *node, infer_how how) {
     for (uint32_t k = 0; k < node->n_attr; k++) {
         const po_attr *a = &node->attr[k];
         if (a->kind == PO_ATTR_GRAPH && a->u.g)
-            PO_TRY(infer_graph(ctx, a->u.g, how, NULL));
+            PO_TRY(infer_graph(ctx, a->u.g, how, NULL, NULL));
         else if (a->kind == PO_ATTR_GRAPHS)
             for (uint32_t b = 0; b < a->n; b++)
-                PO_TRY(infer_graph(ctx, a->u.graphs[b], how, NULL));
+                PO_TRY(infer_graph(ctx, a->u.graphs[b], how, NULL, NULL));
     }
     return PO_OK;
 }
@@ -143,7 +144,7 @@ static po_status store_results(po_infer *infer, po_graph *graph, bool lenient) {
 }
 
 static po_status infer_node(po_ctx *ctx, po_graph *graph, const po_node *node, po_arena *scratch,
-                            infer_how how) {
+                            infer_how how, po_demands *demands) {
     bool lenient = how == LENIENT || (how == SOUND && graph->parent);
     const po_op_row *row = po_op_row_of(node->op);
     if (!row || !row->infer)
@@ -172,6 +173,7 @@ static po_status infer_node(po_ctx *ctx, po_graph *graph, const po_node *node, p
         .out = PO_NEW_N(scratch, po_type, node->n_out),
         .out_partial = PO_NEW_N(scratch, const po_partial *, node->n_out),
         .lenient = how != STRICT,
+        .demands = demands,
     };
     po_status status = po_ops_check_node(ctx, graph, node);
     if (status == PO_OK)
@@ -209,7 +211,7 @@ static po_status judge_node(po_ctx *ctx, po_graph *graph, po_node_id id, po_aren
     const po_node *node = &graph->nodes[id];
     po_status status = po_signature_types(ctx, graph, node);
     if (status == PO_OK)
-        status = infer_node(ctx, graph, node, scratch, SOUND);
+        status = infer_node(ctx, graph, node, scratch, SOUND, NULL);
     if (status == PO_OK)
         status = po_signature_outputs(ctx, graph, node);
     if (status == PO_OK)
@@ -219,7 +221,8 @@ static po_status judge_node(po_ctx *ctx, po_graph *graph, po_node_id id, po_aren
     return status;
 }
 
-static po_status infer_graph(po_ctx *ctx, po_graph *graph, infer_how how, judgement *j) {
+static po_status infer_graph(po_ctx *ctx, po_graph *graph, infer_how how, judgement *j,
+                             po_demands *demands) {
     po_arena *scratch = po_arena_child(graph->arena);
     for (po_value_id i = 0; i < graph->n_values; i++) {
         po_value *v = &graph->values[i];
@@ -244,7 +247,7 @@ static po_status infer_graph(po_ctx *ctx, po_graph *graph, infer_how how, judgem
         }
         if (status == PO_OK)
             status = j ? judge_node(ctx, graph, order[i], rules, j)
-                       : infer_node(ctx, graph, &graph->nodes[order[i]], rules, how);
+                       : infer_node(ctx, graph, &graph->nodes[order[i]], rules, how, demands);
     }
     po_arena_free(rules);
     po_arena_free(scratch);
@@ -252,16 +255,29 @@ static po_status infer_graph(po_ctx *ctx, po_graph *graph, infer_how how, judgem
 }
 
 po_status po_infer_body(po_infer *infer, po_graph *body) {
-    return infer_graph(infer->ctx, body, infer->lenient ? LENIENT : STRICT, NULL);
+    return infer_graph(infer->ctx, body, infer->lenient ? LENIENT : STRICT, NULL, NULL);
 }
 
 po_status po_infer_graph(po_ctx *ctx, po_graph *graph, bool lenient) {
-    return infer_graph(ctx, graph, lenient ? LENIENT : STRICT, NULL);
+    return infer_graph(ctx, graph, lenient ? LENIENT : STRICT, NULL, NULL);
+}
+
+po_status po_infer_demands(po_ctx *ctx, po_arena *arena, const po_graph *graph, po_demands *found) {
+    *found = (po_demands){.arena = arena};
+    po_graph *copy = po_graph_clone(ctx, graph);
+    po_graph_sweep(copy); /* what nothing reads is not executed */
+    po_status status = po_infer_forget_shapes(ctx, copy);
+    if (status == PO_OK)
+        status = infer_graph(ctx, copy, LENIENT, NULL, found);
+    for (uint32_t i = 0; i < found->n; i++)
+        found->list[i].is.symbol = po_arena_strdup(arena, found->list[i].is.symbol);
+    po_graph_free(copy);
+    return status;
 }
 
 void po_infer_one(po_graph *graph, po_node_id node) {
     po_arena *scratch = po_arena_child(graph->arena);
-    infer_node(po_arena_ctx(graph->arena), graph, &graph->nodes[node], scratch, LENIENT);
+    infer_node(po_arena_ctx(graph->arena), graph, &graph->nodes[node], scratch, LENIENT, NULL);
     po_arena_free(scratch);
 }
 
@@ -327,7 +343,7 @@ po_status po_infer_check(po_ctx *ctx, const po_graph *graph, po_node_id *failed)
     judgement j = {graph, PO_NONE};
     po_status status = po_graph_walk(ctx, copy, forget, NULL);
     if (status == PO_OK)
-        status = infer_graph(ctx, copy, SOUND, &j);
+        status = infer_graph(ctx, copy, SOUND, &j, NULL);
     *failed = j.failed;
     po_graph_free(copy);
     return status;

@@ -119,6 +119,28 @@ int64_t po_op_version(const po_graph *graph, const po_node *node);
 
 /* What a shape rule sees and fills. Omitted inputs have type NULL. A rule that cannot know a
  * result leaves it: outputs start as unknown tensors. PO_BAD_INPUT where shapes contradict. */
+/* What a rule wants an open length to be. */
+typedef enum po_demand_kind {
+    PO_DEMAND_IS,       /* the number */
+    PO_DEMAND_LIKELY,   /* the number, but others are no error: 1, which spreads */
+    PO_DEMAND_AT_LEAST, /* that, for a window to fit */
+    PO_DEMAND_SEQUENCE, /* nothing, but its elements are no samples: windows or layers run along it
+                         */
+    PO_DEMAND_KINDS
+} po_demand_kind;
+
+typedef struct po_demand {
+    po_demand_kind kind;
+    po_dim is; /* open: a name, or an expression of names */
+    int64_t number;
+} po_demand;
+
+typedef struct po_demands {
+    po_arena *arena;
+    po_demand *list;
+    uint32_t n, cap;
+} po_demands;
+
 struct po_infer {
     po_ctx *ctx;
     po_arena *arena;
@@ -133,7 +155,12 @@ struct po_infer {
     po_type *out;
     const po_partial **out_partial; /* data propagation, for small integer outputs */
     bool lenient;                   /* for bodies: as given to po_infer_graph */
+    po_demands *demands;            /* gets what is found; may be NULL */
 };
+
+/* What the graph's nodes demand of its open lengths, without its bodies: weights say how long the
+ * rows are that they multiply, whatever the model's inputs declare. In the order of the nodes. */
+po_status po_infer_demands(po_ctx *ctx, po_arena *arena, const po_graph *graph, po_demands *found);
 
 /* Infers the types of every value of the graph and its bodies, in order, merging with what the
  * model declares. A contradiction fails with the node's name, except where `lenient`: then the

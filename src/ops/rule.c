@@ -31,6 +31,7 @@ po_status po_rule_same_dim(const po_infer *infer, po_dim a, po_dim b, const char
     if (a.value >= 0 && b.value >= 0 && a.value != b.value)
         return po_rule_bad(infer->ctx, infer->node, "%s differ (%lld and %lld)", what,
                            (long long)a.value, (long long)b.value);
+    po_rule_demand(infer, PO_DEMAND_IS, a, b);
     *both = a.value >= 0 || (b.value < 0 && a.symbol) ? a : b;
     return PO_OK;
 }

@@ -116,6 +116,16 @@ void po_infer_set_partial(const po_infer *infer, uint32_t k, uint32_t n, const p
     infer->out_partial[k] = p;
 }
 
+void po_rule_demand(const po_infer *infer, po_demand_kind kind, po_dim a, po_dim b) {
+    const po_dim open = a.value < 0 ? a : b, known = a.value < 0 ? b : a;
+    if (!infer->demands || open.value >= 0 || !open.symbol || known.value < 1 ||
+        (kind == PO_DEMAND_LIKELY && known.value == 1))
+        return;
+    const po_demand demand = {kind, open, known.value};
+    PO_PUSH(infer->demands->arena, infer->demands->list, infer->demands->n, infer->demands->cap,
+            demand);
+}
+
 po_status po_rule_broadcast_dim(const po_infer *infer, po_dim a, po_dim b, po_dim *both) {
     if (a.value == 1) {
         *both = b;
@@ -124,10 +134,9 @@ po_status po_rule_broadcast_dim(const po_infer *infer, po_dim a, po_dim b, po_di
     } else if (a.value >= 0 && b.value >= 0) {
         return po_rule_bad(infer->ctx, infer->node, "shapes do not broadcast (%lld and %lld)",
                            (long long)a.value, (long long)b.value);
-    } else if (a.value >= 0) {
-        *both = a; /* b is 1 or a; neither is 1 here */
-    } else if (b.value >= 0) {
-        *both = b;
+    } else if (a.value >= 0 || b.value >= 0) {
+        po_rule_demand(infer, PO_DEMAND_LIKELY, a, b);
+        *both = a.value >= 0 ? a : b; /* the other is 1 or that; neither is 1 here */
     } else {
         const bool first = po_size_bounded_by(infer->arena, b, a);
         *both = first ? a : po_size_bounded_by(infer->arena, a, b) ? b : PO_DIM_UNKNOWN;

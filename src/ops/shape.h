@@ -62,6 +62,8 @@ void po_contents_binary(po_infer *infer);
 /* Of Where. */
 void po_contents_where(po_infer *infer);
 
+/* Tells who asks (po_infer_demands) what one of two dims must be, where the other is known. */
+void po_rule_demand(const po_infer *infer, po_demand_kind kind, po_dim a, po_dim b);
 /* Numpy broadcasting of two dims. A length above 1 against an unknown one gives the length: the
  * model would not run otherwise. PO_BAD_INPUT where they contradict one another. */
 po_status po_rule_broadcast_dim(const po_infer *infer, po_dim a, po_dim b, po_dim *both);

@@ -148,6 +148,13 @@ static void share_pads(po_window *w, uint32_t k, int64_t total) {
     w->end[k] = total - w->begin[k];
 }
 
+void po_rule_demand_window(const po_infer *infer, const po_window *w, uint32_t axis, po_dim in,
+                           po_dim out) {
+    po_rule_demand(infer, PO_DEMAND_AT_LEAST, out, PO_DIM(1));
+    if (w->kernel[axis] > 1)
+        po_rule_demand(infer, PO_DEMAND_SEQUENCE, in, PO_DIM(1));
+}
+
 po_dim po_window_out(po_window *w, uint32_t k, po_dim in) {
     int64_t extent = window_extent(w, k), stride = w->stride[k];
     if (in.value < 0) {

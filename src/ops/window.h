@@ -29,6 +29,9 @@ po_status po_window_read(po_ctx *ctx, const po_graph *graph, const po_node *node
 bool po_window_of(const po_graph *graph, const po_node *node, uint32_t n, po_window *window);
 /* Whether a pool's window that is longer than its map is put once all the same. */
 bool po_window_clips(const po_graph *graph, const po_node *node);
+/* Tells who asks (po_infer_demands) that windows fit on an axis, and run along it. */
+void po_rule_demand_window(const po_infer *infer, const po_window *window, uint32_t axis, po_dim in,
+                           po_dim out);
 /* Length of the output on an axis for an input dim; sets the pads of SAME where the dim is known.
  */
 po_dim po_window_out(po_window *window, uint32_t axis, po_dim in);

@@ -88,9 +88,11 @@ static po_status infer_conv(po_infer *infer, bool transposed) {
     if (!x || !ready)
         return PO_OK;
     w.arena = infer->arena;
-    for (uint32_t i = 0; i < w.n; i++)
+    for (uint32_t i = 0; i < w.n; i++) {
         dims[2 + i] = transposed ? po_window_transposed(&w, i, x->dims[2 + i])
                                  : po_window_out(&w, i, x->dims[2 + i]);
+        po_rule_demand_window(infer, &w, i, x->dims[2 + i], dims[2 + i]);
+    }
     return PO_OK;
 }
 

@@ -22,8 +22,10 @@ po_status po_infer_pool(po_infer *infer) {
         po_dim *dims = po_rule_out(infer, k, k ? PO_I64 : x->dtype, x->rank);
         dims[0] = x->dims[0];
         dims[1] = x->dims[1];
-        for (uint32_t i = 0; i < w.n; i++)
+        for (uint32_t i = 0; i < w.n; i++) {
             dims[2 + i] = po_window_out(&w, i, x->dims[2 + i]);
+            po_rule_demand_window(infer, &w, i, x->dims[2 + i], dims[2 + i]);
+        }
     }
     return PO_OK;
 }

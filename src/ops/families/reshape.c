@@ -141,6 +141,18 @@ static const po_contents *target_shape(po_infer *infer) {
     return c;
 }
 
+/* A target without a hole says how many elements there are; one whose first axis is what is left,
+ * how many a sample has where samples are to stay what they are. */
+static void demand(const po_infer *infer, const po_type *in, const target *items,
+                   const po_dim *dims, uint32_t n) {
+    const po_dim all = po_rule_product(infer, dims, n);
+    if (all.value >= 0)
+        po_rule_demand(infer, PO_DEMAND_IS, po_rule_product(infer, in->dims, in->rank), all);
+    else if (n > 1 && in->rank > 1 && items[0].hole)
+        po_rule_demand(infer, PO_DEMAND_LIKELY, po_rule_product(infer, in->dims + 1, in->rank - 1),
+                       po_rule_product(infer, dims + 1, n - 1));
+}
+
 po_status po_infer_reshape(po_infer *infer) {
     po_dtype dtype = po_infer_dtype(infer, 0);
     const po_contents *shape = target_shape(infer);
@@ -172,6 +184,8 @@ po_status po_infer_reshape(po_infer *infer) {
     if (before >= 0 && after.value >= 0 && before != after.value)
         return po_rule_bad(infer->ctx, infer->node, "%lld elements do not fit the target (%lld)",
                            (long long)before, (long long)after.value);
+    if (in)
+        demand(infer, in, items, dims, shape->n);
     if (shape->n <= 1)
         infer->out_partial[0] = infer->partial[0];
     return PO_OK;
@@ -234,6 +248,8 @@ po_status po_infer_squeeze(po_infer *infer) {
         if (drop[i] && in->dims[i].value >= 0 && in->dims[i].value != 1)
             return po_rule_bad(infer->ctx, infer->node, "dim %u is not 1 (found %lld)", i,
                                (long long)in->dims[i].value);
+        if (drop[i])
+            po_rule_demand(infer, PO_DEMAND_IS, in->dims[i], PO_DIM(1));
         rank += !drop[i];
     }
     po_dim *dims = po_rule_out(infer, 0, in->dtype, rank);

@@ -24,10 +24,12 @@ static po_status expect(const po_infer *infer, uint32_t input, uint32_t rank, co
     if (t->rank != rank)
         return po_rule_bad(infer->ctx, infer->node, "input %u must have rank %u (found %u)", input,
                            rank, t->rank);
-    for (uint32_t k = 0; k < rank; k++)
+    for (uint32_t k = 0; k < rank; k++) {
         if (t->dims[k].value >= 0 && want[k].value >= 0 && t->dims[k].value != want[k].value)
             return po_rule_bad(infer->ctx, infer->node, "dim %u of input %u is %lld (want %lld)", k,
                                input, (long long)t->dims[k].value, (long long)want[k].value);
+        po_rule_demand(infer, PO_DEMAND_IS, t->dims[k], want[k]);
+    }
     return PO_OK;
 }
 
@@ -57,6 +59,7 @@ po_status po_infer_rnn(po_infer *infer) {
     po_dim seq = x ? x->dims[layout ? 1 : 0] : PO_DIM_UNKNOWN;
     po_dim batch = x ? x->dims[layout ? 0 : 1] : PO_DIM_UNKNOWN;
     po_dim in = x ? x->dims[2] : PO_DIM_UNKNOWN;
+    po_rule_demand(infer, PO_DEMAND_SEQUENCE, seq, PO_DIM(1));
     po_dim state[3] = {directions, batch, hidden};
     if (layout) {
         state[0] = batch;

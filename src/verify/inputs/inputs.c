@@ -97,7 +97,7 @@ po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, co
     find_words(plan, graph);
     find_words(plan, other);
     if (plan->dynamic) {
-        po_inputs_find_relations(plan, graph);
+        PO_TRY(po_inputs_find_relations(plan, graph));
         po_inputs_find_borders(plan, graph, other);
         po_inputs_find_meant(plan, graph);
     }

@@ -57,6 +57,7 @@ typedef struct po_input {
     po_type type;
     po_need need;
     po_borders borders;
+    uint32_t runs; /* a bit an axis: windows or recurrent layers run along it */
 } po_input;
 
 /* An assignment with one length of its own; the others are those of assignment 0. */
@@ -77,10 +78,18 @@ typedef struct po_relation {
     po_dim is;
 } po_relation;
 
+/* What a length is drawn as: the model's nodes take no other, or none below it. */
+typedef struct po_drawn {
+    const char *symbol;
+    int64_t length;
+    bool least;
+} po_drawn;
+
 struct po_inputs {
     po_arena *arena;
-    uint32_t n, n_relations;
+    uint32_t n, n_relations, n_drawn;
     po_relation relation[PO_MOST_RELATIONS];
+    po_drawn drawn[PO_MOST_RELATIONS];
     po_input *inputs;
     uint32_t n_words, n_border;
     po_bytes words[PO_MOST_WORDS]; /* that the graphs hold: strings are compared with them */
@@ -102,8 +111,10 @@ int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis
 /* Fills `border` with the lengths at which the graphs may branch; b may be NULL. */
 void po_inputs_find_borders(po_inputs *plan, const po_graph *a, const po_graph *b);
 /* relations.c: finds lengths that elementwise nodes want to be equal; types are inferred. */
-void po_inputs_find_relations(po_inputs *plan, const po_graph *graph);
+po_status po_inputs_find_relations(po_inputs *plan, const po_graph *graph);
 /* The length of a name that follows from others at an assignment; false where none does. */
+/* The length that windows and sums of the model want of a name, or the least such; NULL: any. */
+const po_drawn *po_drawn_length(const po_inputs *plan, const char *symbol);
 bool po_related_length(const po_inputs *plan, const char *symbol, uint32_t size, int64_t *length);
 /* meant.c: counts the assignments that the model is meant for. */
 void po_inputs_find_meant(po_inputs *plan, const po_graph *graph);

@@ -58,8 +58,101 @@ static void relate_dims(po_inputs *plan, po_arena *scratch, po_dim a, po_dim b) 
         relate(plan, scratch, b, a);
 }
 
-void po_inputs_find_relations(po_inputs *plan, const po_graph *graph) {
+/* --- lengths that weights say --- */
+
+enum { LONGEST_DEMANDED = 1 << 14 };
+
+/* The one name of an expression, where it is a length of an input; NULL. */
+typedef struct lone_name {
+    const char *name;
+    int64_t length;
+    bool others;
+} lone_name;
+
+static bool is_lone(void *user, const char *name, int64_t *length) {
+    lone_name *l = user;
+    l->others |= l->name && strcmp(l->name, name) != 0;
+    l->name = name;
+    *length = l->length;
+    return true;
+}
+
+/* The least length at which an expression is what is demanded; 0: there is none. */
+static int64_t solve(po_arena *scratch, const po_demand *d, const char **name) {
+    for (int64_t length = 1; length <= LONGEST_DEMANDED; length++) {
+        int64_t value;
+        lone_name l = {.length = length};
+        const bool known = po_size_at(scratch, d->is, is_lone, &l, &value);
+        if (l.others || !l.name)
+            return 0;
+        *name = l.name;
+        if (known && (d->kind == PO_DEMAND_AT_LEAST ? value >= d->number : value == d->number))
+            return length;
+    }
+    return 0;
+}
+
+const po_drawn *po_drawn_length(const po_inputs *plan, const char *symbol) {
+    for (uint32_t i = 0; i < plan->n_drawn; i++)
+        if (strcmp(plan->drawn[i].symbol, symbol) == 0)
+            return &plan->drawn[i];
+    return NULL;
+}
+
+/* Of least lengths the greatest counts; what is known better stays. */
+static void draw(po_inputs *plan, const char *name, int64_t length, bool least) {
+    uint32_t axis, i = 0;
+    while (i < plan->n_drawn && strcmp(plan->drawn[i].symbol, name) != 0)
+        i++;
+    if (i == PO_MOST_RELATIONS || relation_of(plan, name) || !po_input_with(plan, name, &axis) ||
+        (i < plan->n_drawn && (!plan->drawn[i].least || plan->drawn[i].length >= length)))
+        return;
+    plan->drawn[i] = (po_drawn){name, length, least};
+    plan->n_drawn += i == plan->n_drawn;
+}
+
+/* The inputs' axes of that name are no batches. */
+static void mark_runs(const po_inputs *plan, po_arena *scratch, po_dim is) {
+    int64_t value;
+    lone_name l = {.length = 1};
+    (void)po_size_at(scratch, is, is_lone, &l, &value);
+    for (uint32_t k = 0; k < plan->n && l.name && !l.others; k++) {
+        const po_type *t = &plan->inputs[k].type;
+        for (uint32_t i = 0; t->kind == PO_TYPE_TENSOR && t->has_rank && i < t->rank; i++)
+            if (po_dim_same(t->dims[i], (po_dim){-1, l.name}))
+                plan->inputs[k].runs |= 1U << i;
+    }
+}
+
+/* What is a name's length at any rate is a relation, on which kernels and proofs build. */
+static void take(po_inputs *plan, po_arena *scratch, const po_demand *d) {
+    const char *name = d->is.symbol;
+    if (d->kind == PO_DEMAND_SEQUENCE) {
+        mark_runs(plan, scratch, d->is);
+        return;
+    }
+    if (!po_size_made(name) && d->kind == PO_DEMAND_IS) {
+        relate(plan, scratch, (po_dim){-1, name}, PO_DIM(d->number));
+        return;
+    }
+    const int64_t length = po_size_made(name) ? solve(scratch, d, &name) : d->number;
+    if (length > 0)
+        draw(plan, po_arena_strdup(plan->arena, name), length, d->kind == PO_DEMAND_AT_LEAST);
+}
+
+static po_status find_demanded(po_inputs *plan, po_arena *scratch, const po_graph *graph) {
+    po_demands found;
+    PO_TRY(po_infer_demands(po_arena_ctx(plan->arena), plan->arena, graph, &found));
+    for (int kind = 0; kind < PO_DEMAND_KINDS; kind++)
+        for (uint32_t i = 0; i < found.n; i++)
+            if (found.list[i].kind == (po_demand_kind)kind)
+                take(plan, scratch, &found.list[i]);
+    return PO_OK;
+}
+
+po_status po_inputs_find_relations(po_inputs *plan, const po_graph *graph) {
     po_arena *scratch = po_arena_child(plan->arena);
+    PO_TRY(find_demanded(plan, scratch, graph));
     for (int expressions = 1; expressions >= 0; expressions--)
         for (po_node_id id = 0; id < graph->n_nodes; id++) {
             const po_node *n = &graph->nodes[id];
@@ -81,6 +174,7 @@ void po_inputs_find_relations(po_inputs *plan, const po_graph *graph) {
             }
         }
     po_arena_free(scratch);
+    return PO_OK;
 }
 
 /* --- lengths that follow --- */

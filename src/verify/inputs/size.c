@@ -39,7 +39,7 @@ po_dim_class po_input_class(const po_input *in, uint32_t axis) {
         return PO_DIM_BATCH;
     if (symbol && (po_name_contains(symbol, "seq") || po_name_contains(symbol, "len")))
         return PO_DIM_SEQUENCE;
-    if (axis == 0 && in->type.rank >= 2)
+    if (axis == 0 && in->type.rank >= 2 && !(in->runs & 1))
         return PO_DIM_BATCH;
     if (!symbol && axis == 1 && in->type.rank == 3 && in->type.dims[0].value > 1 &&
         in->type.dims[2].value > 0)
@@ -187,6 +187,21 @@ bool po_inputs_has_batch(const po_inputs *plan) {
     return false;
 }
 
+/* What is not said otherwise: by classes of inputs. */
+static int64_t drawn_as(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size) {
+    const po_dim d = in->type.dims[axis];
+    int64_t length = 0;
+    if (d.symbol &&
+        (made_length(plan, d.symbol, size, &length) || sum_length(plan, d.symbol, size, &length) ||
+         symbol_length(plan, d.symbol, size, &length)))
+        return length;
+    if (po_inputs_is_meant(size))
+        return po_meant_length(plan, in, axis, size - PO_FIRST_MEANT);
+    if (size >= MOST_SIZES && !d.symbol && !plan->border[size - MOST_SIZES].symbol)
+        return plan->border[size - MOST_SIZES].length;
+    return usual_length(in, axis, size < MOST_SIZES ? size : 0);
+}
+
 int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size) {
     if (size & PO_EMPTY_BATCH && is_open_batch(in, axis))
         return 0;
@@ -203,17 +218,12 @@ int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis
         return length;
     if (d.symbol && po_related_length(plan, d.symbol, size, &length))
         return length;
-    if (d.symbol &&
-        (made_length(plan, d.symbol, size, &length) || sum_length(plan, d.symbol, size, &length) ||
-         symbol_length(plan, d.symbol, size, &length)))
-        return length;
-    if (po_inputs_is_meant(size))
-        return po_meant_length(plan, in, axis, size - PO_FIRST_MEANT);
-    if (size >= MOST_SIZES && !d.symbol && !plan->border[size - MOST_SIZES].symbol)
-        return plan->border[size - MOST_SIZES].length;
-    return usual_length(in, axis, size < MOST_SIZES ? size : 0);
+    const po_drawn *drawn = d.symbol ? po_drawn_length(plan, d.symbol) : NULL;
+    if (drawn && !drawn->least)
+        return drawn->length;
+    length = drawn_as(plan, in, axis, size);
+    return drawn && length < drawn->length ? drawn->length : length;
 }
-
 po_dim po_assigned_dim(void *assignment, po_graph *graph, po_value_id input, uint32_t axis) {
     const po_assignment *a = assignment;
     const po_value *v = &graph->values[input];
