@@ -136,6 +136,49 @@ static void what_is_asked_for_counts(void **state) {
     finish(&f);
 }
 
+/* The first element of a row is one, whatever the row is. */
+static void what_always_holds_demands_nothing(void **state) {
+    (void)state;
+    fixture f;
+    start(&f, "graph g (x: f32[2,\"m\"]) -> (y) {\n"
+              " a = Slice(x, s: i64[1] {0}, e: i64[1] {1}, i: i64[1] {1})\n"
+              " y = Squeeze(a, i)\n}");
+    assert_int_not_equal(po_inputs_length(f.plan, "x", 1, 0), po_inputs_length(f.plan, "x", 1, 1));
+    finish(&f);
+}
+
+/* Windows over both axes: frames of features. */
+static void frames_have_features(void **state) {
+    (void)state;
+    fixture f;
+    start(&f, "graph g (x: f32[\"n\",\"m\"]) -> (y) {\n"
+              " a = Unsqueeze(x, i: i64[2] {0, 1})\n"
+              " y = Conv(a, w: f32[2,1,3,3] random 1) {kernel_shape=[3, 3]}\n}");
+    assert_int_equal(po_inputs_length(f.plan, "x", 0, PO_FIRST_MEANT), 200);
+    assert_int_equal(po_inputs_length(f.plan, "x", 1, PO_FIRST_MEANT), 80);
+    finish(&f);
+}
+
+/* Tokens that are put into one list are as many as there are. */
+static void rows_of_tokens_demand_nothing(void **state) {
+    (void)state;
+    static const char *const graphs[] = {
+        "graph g (x: f32[\"n\",\"m\",24]) -> (y) {\n y = Reshape(x, s: i64[2] {-1, 24})\n}",
+        "graph g (x: f32[\"n\",\"m\",4,6]) -> (y) {\n y = Reshape(x, s: i64[2] {-1, 24})\n}",
+        "graph g (x: f32[\"n\",4,\"m\",6]) -> (y) {\n y = Reshape(x, s: i64[2] {-1, 24})\n}",
+        "graph g (x: f32[\"n\",\"k\",\"m\",6]) -> (y) {\n y = Reshape(x, s: i64[2] {-1, 24})\n}",
+    };
+    for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; i++) {
+        fixture f;
+        start(&f, graphs[i]);
+        const uint32_t axis = i < 2 ? 1 : 2;
+        if (po_inputs_length(f.plan, "x", axis, 0) == po_inputs_length(f.plan, "x", axis, 1))
+            fail_msg("graph %zu: %lld at two assignments", i,
+                     (long long)po_inputs_length(f.plan, "x", axis, 0));
+        finish(&f);
+    }
+}
+
 /* What nothing reads is not executed, and demands nothing. */
 static void dead_nodes_demand_nothing(void **state) {
     (void)state;
@@ -153,6 +196,9 @@ int main(void) {
         cmocka_unit_test(models_run_at_them),
         cmocka_unit_test(windows_fit),
         cmocka_unit_test(what_is_asked_for_counts),
+        cmocka_unit_test(what_always_holds_demands_nothing),
+        cmocka_unit_test(frames_have_features),
+        cmocka_unit_test(rows_of_tokens_demand_nothing),
         cmocka_unit_test(dead_nodes_demand_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,16 +141,34 @@ static const po_contents *target_shape(po_infer *infer) {
     return c;
 }
 
+/* Rows of so many numbers are made of the last axes that are known to have as many, if there are
+ * such; else of all but the first, of which one may be open. */
+static void demand_rows(const po_infer *infer, const po_type *in, po_dim row) {
+    int64_t known = 1;
+    uint32_t open = PO_NONE;
+    for (uint32_t k = in->rank; k-- > 1;) {
+        if (in->dims[k].value < 0 && open != PO_NONE)
+            return;
+        if (in->dims[k].value < 0)
+            open = k;
+        else if (!po_mul_i64(known, in->dims[k].value, &known))
+            return;
+        if (open == PO_NONE && known == row.value)
+            return;
+    }
+    if (open != PO_NONE && known > 0 && row.value > known && row.value % known == 0)
+        po_rule_demand(infer, PO_DEMAND_LIKELY, in->dims[open], PO_DIM(row.value / known));
+}
+
 /* A target without a hole says how many elements there are; one whose first axis is what is left,
- * how many a sample has where samples are to stay what they are. */
+ * how many a row has. */
 static void demand(const po_infer *infer, const po_type *in, const target *items,
                    const po_dim *dims, uint32_t n) {
     const po_dim all = po_rule_product(infer, dims, n);
     if (all.value >= 0)
         po_rule_demand(infer, PO_DEMAND_IS, po_rule_product(infer, in->dims, in->rank), all);
-    else if (n > 1 && in->rank > 1 && items[0].hole)
-        po_rule_demand(infer, PO_DEMAND_LIKELY, po_rule_product(infer, in->dims + 1, in->rank - 1),
-                       po_rule_product(infer, dims + 1, n - 1));
+    else if (n > 1 && items[0].hole)
+        demand_rows(infer, in, po_rule_product(infer, dims + 1, n - 1));
 }
 
 po_status po_infer_reshape(po_infer *infer) {

@@ -7,30 +7,26 @@ typedef enum use {
     USE_BATCH,
     USE_CHANNELS,
     USE_TOKENS,
-    USE_STEP,    /* tokens of a decoder that keeps a cache */
-    USE_PAST,    /* and what lies in the cache */
-    USE_FRAMES,  /* of features */
-    USE_SAMPLES, /* of sound */
-    USE_PAGE,    /* an axis of an image of which the outputs are maps or boxes */
-    USE_PHOTO,   /* of an image that is put into classes */
-    USE_LINE,    /* along an image whose other axis is short and known: text, a spectrogram */
-    USE_IMAGES,  /* of a video */
-    USE_VIDEO    /* an axis of its images */
+    USE_STEP,     /* tokens of a decoder that keeps a cache */
+    USE_PAST,     /* and what lies in the cache */
+    USE_FRAMES,   /* of features */
+    USE_FEATURES, /* of each of them, where these are open too */
+    USE_SAMPLES,  /* of sound */
+    USE_PAGE,     /* an axis of an image of which the outputs are maps or boxes */
+    USE_PHOTO,    /* of an image that is put into classes */
+    USE_LINE,     /* along an image whose other axis is short and known: text, a spectrogram */
+    USE_IMAGES,   /* of a video */
+    USE_VIDEO     /* an axis of its images */
 } use;
 
 /* The first is what is ranked by. Batches beyond one come with short inputs. */
 static const int64_t lengths[][PO_MOST_MEANT] = {
-    [USE_BATCH] = {1, 2, 1},
-    [USE_CHANNELS] = {3, 3, 3},
-    [USE_TOKENS] = {128, 16, 512},
-    [USE_STEP] = {1, 1, 1},
-    [USE_PAST] = {256, 16, 1024},
-    [USE_FRAMES] = {200, 40, 800},
-    [USE_SAMPLES] = {16000, 1600, 512},
-    [USE_PAGE] = {640, 320, 320},
-    [USE_PHOTO] = {224, 160, 160},
-    [USE_LINE] = {320, 160, 160},
-    [USE_IMAGES] = {16, 8, 8},
+    [USE_BATCH] = {1, 2, 1},        [USE_CHANNELS] = {3, 3, 3},
+    [USE_TOKENS] = {128, 16, 512},  [USE_STEP] = {1, 1, 1},
+    [USE_PAST] = {256, 16, 1024},   [USE_FRAMES] = {200, 40, 800},
+    [USE_FEATURES] = {80, 64, 128}, [USE_SAMPLES] = {16000, 1600, 512},
+    [USE_PAGE] = {640, 320, 320},   [USE_PHOTO] = {224, 160, 160},
+    [USE_LINE] = {320, 160, 160},   [USE_IMAGES] = {16, 8, 8},
     [USE_VIDEO] = {112, 112, 112},
 };
 /* The last axis of an image differs where the first lengths would be square ones alone. */
@@ -89,6 +85,8 @@ static use use_of(const po_inputs *plan, const po_input *in, uint32_t axis) {
     tokens |= !is_real(in) || has_word(symbol, "seq") || has_word(symbol, "len");
     if (tokens)
         return keeps_cache(plan) && !has_word(symbol, "encod") ? USE_STEP : USE_TOKENS;
+    if ((in->runs & 1) && type->rank == 2 && axis == 1)
+        return USE_FEATURES;
     bool one = type->rank <= 2 || (type->rank == 3 && type->dims[1].value == 1);
     return one && axis + 1 == type->rank ? USE_SAMPLES : USE_FRAMES;
 }

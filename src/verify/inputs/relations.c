@@ -77,16 +77,24 @@ static bool is_lone(void *user, const char *name, int64_t *length) {
     return true;
 }
 
-/* The least length at which an expression is what is demanded; 0: there is none. */
-static int64_t solve(po_arena *scratch, const po_demand *d, const char **name) {
+static bool holds(po_arena *scratch, const po_demand *d, int64_t length, lone_name *l) {
+    int64_t value;
+    *l = (lone_name){.length = length};
+    return po_size_at(scratch, d->is, is_lone, l, &value) &&
+           (d->kind == PO_DEMAND_AT_LEAST ? value >= d->number : value == d->number);
+}
+
+/* The least length at which an expression is what is demanded; 0: there is none. *least: longer
+ * ones are as good (the first element of anything is one). */
+static int64_t solve(po_arena *scratch, const po_demand *d, const char **name, bool *least) {
+    lone_name l;
+    *least = holds(scratch, d, LONGEST_DEMANDED, &l);
     for (int64_t length = 1; length <= LONGEST_DEMANDED; length++) {
-        int64_t value;
-        lone_name l = {.length = length};
-        const bool known = po_size_at(scratch, d->is, is_lone, &l, &value);
+        const bool found = holds(scratch, d, length, &l);
         if (l.others || !l.name)
             return 0;
         *name = l.name;
-        if (known && (d->kind == PO_DEMAND_AT_LEAST ? value >= d->number : value == d->number))
+        if (found)
             return length;
     }
     return 0;
@@ -135,9 +143,10 @@ static void take(po_inputs *plan, po_arena *scratch, const po_demand *d) {
         relate(plan, scratch, (po_dim){-1, name}, PO_DIM(d->number));
         return;
     }
-    const int64_t length = po_size_made(name) ? solve(scratch, d, &name) : d->number;
+    bool least = d->kind == PO_DEMAND_AT_LEAST;
+    const int64_t length = po_size_made(name) ? solve(scratch, d, &name, &least) : d->number;
     if (length > 0)
-        draw(plan, po_arena_strdup(plan->arena, name), length, d->kind == PO_DEMAND_AT_LEAST);
+        draw(plan, po_arena_strdup(plan->arena, name), length, least);
 }
 
 static po_status find_demanded(po_inputs *plan, po_arena *scratch, const po_graph *graph) {
