@@ -7,6 +7,28 @@
 #include "simplify/opset.h"
 
 /* The original stays as it is: what was raised competes with it like every other form. */
+/* Lengths that the model's file leaves open, and its nodes do not. */
+static void note_demands(const po_run *run, const po_inputs *plan) {
+    enum { MOST_NOTES = 3 };
+    const char *symbol;
+    int64_t length;
+    bool exact;
+    for (uint32_t k = 0, told = 0;
+         told < MOST_NOTES && po_inputs_demanded(plan, k, &symbol, &length, &exact); k++) {
+        if (!symbol || run->options->n_sizes > 0)
+            continue;
+        told++;
+        if (exact)
+            po_record_note(run->record, "%.60s is %lld wherever the model runs", symbol,
+                           (long long)length);
+        else
+            po_record_note(run->record,
+                           "%.60s is taken for %lld, as the model's nodes want it (--sizes says "
+                           "another, --input-shape pins it)",
+                           symbol, (long long)length);
+    }
+}
+
 static po_status raise(const po_run *run, po_imported *out) {
     const po_options *o = run->options;
     po_graph *raised;
@@ -47,8 +69,8 @@ po_status po_stage_import(const po_run *run, const po_graph *model, po_imported 
             out->original = out->graph = pinned;
     }
     PO_TRY(open_calls(run, out));
-    po_inputs *plan;
-    if (o->n_sizes > 0) /* said before anything is done for sizes that cannot be */
-        PO_TRY(po_run_inputs(run, run->files, out->original, NULL, &plan));
+    po_inputs *plan; /* before anything is done for sizes that cannot be */
+    PO_TRY(po_run_inputs(run, run->files, out->original, NULL, &plan));
+    note_demands(run, plan);
     return raise(run, out);
 }

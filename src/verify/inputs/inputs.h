@@ -84,6 +84,10 @@ typedef enum po_dim_class {
     PO_DIM_SEQUENCE
 } po_dim_class;
 po_dim_class po_inputs_class(const po_inputs *plan, const char *name, uint32_t axis);
+/* Number k of what the model's nodes say of names: that they are a number, or (exact: false) are
+ * drawn as one; *symbol NULL: something else is said. False: there are no more. */
+bool po_inputs_demanded(const po_inputs *plan, uint32_t k, const char **symbol, int64_t *length,
+                        bool *exact);
 /* A length by those of others, which the model shows by what it adds elementwise; unknown where it
  * shows nothing. Over the model's symbols. */
 po_dim po_inputs_related(const po_inputs *plan, const char *symbol);

@@ -186,6 +186,22 @@ po_status po_inputs_find_relations(po_inputs *plan, const po_graph *graph) {
     return PO_OK;
 }
 
+bool po_inputs_demanded(const po_inputs *plan, uint32_t k, const char **symbol, int64_t *length,
+                        bool *exact) {
+    *symbol = NULL;
+    if (k >= plan->n_relations + plan->n_drawn)
+        return false;
+    *exact = k < plan->n_relations;
+    if (*exact && plan->relation[k].is.value >= 0) {
+        *symbol = plan->relation[k].symbol;
+        *length = plan->relation[k].is.value;
+    } else if (!*exact && !plan->drawn[k - plan->n_relations].least) {
+        *symbol = plan->drawn[k - plan->n_relations].symbol;
+        *length = plan->drawn[k - plan->n_relations].length;
+    }
+    return true;
+}
+
 /* --- lengths that follow --- */
 
 bool po_assigned_length(void *assignment, const char *name, int64_t *length) {
