@@ -262,9 +262,20 @@ po_status po_infer_graph(po_ctx *ctx, po_graph *graph, bool lenient) {
     return infer_graph(ctx, graph, lenient ? LENIENT : STRICT, NULL, NULL);
 }
 
+static po_dim named(void *user, po_graph *graph, po_value_id input, uint32_t axis) {
+    (void)user;
+    po_dim dim = graph->values[input].type.dims[axis];
+    uint32_t number = 0;
+    while (graph->inputs[number] != input)
+        number++;
+    if (dim.value < 0 && !dim.symbol)
+        dim.symbol = po_arena_printf(graph->arena, PO_UNNAMED, number, axis);
+    return dim;
+}
+
 po_status po_infer_demands(po_ctx *ctx, po_arena *arena, const po_graph *graph, po_demands *found) {
     *found = (po_demands){.arena = arena};
-    po_graph *copy = po_graph_clone(ctx, graph);
+    po_graph *copy = po_graph_with_dims(ctx, graph, named, NULL);
     po_graph_sweep(copy); /* what nothing reads is not executed */
     po_status status = po_infer_forget_shapes(ctx, copy);
     if (status == PO_OK)

@@ -159,7 +159,10 @@ struct po_infer {
 };
 
 /* What the graph's nodes demand of its open lengths, without its bodies: weights say how long the
- * rows are that they multiply, whatever the model's inputs declare. In the order of the nodes. */
+ * rows are that they multiply, whatever the model's inputs declare. In the order of the nodes. An
+ * axis of an input that is open and has no name goes by PO_UNNAMED, with the input's number and its
+ * own. */
+#define PO_UNNAMED "petopt.open.%u.%u"
 po_status po_infer_demands(po_ctx *ctx, po_arena *arena, const po_graph *graph, po_demands *found);
 
 /* Infers the types of every value of the graph and its bodies, in order, merging with what the

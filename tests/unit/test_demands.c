@@ -59,6 +59,12 @@ static const struct row {
      "graph g (x: f32[1,3,\"m\"]) -> (y) {\n y = Reshape(x, s: i64[2] {4, 9})\n}", 2, 12, false, 1},
     {"an axis that goes is one long",
      "graph g (x: f32[\"n\",\"m\",8]) -> (y) {\n y = Squeeze(x, i: i64[1] {1})\n}", 1, 1, true, 1},
+    {"a height without a name, of which one row is left",
+     "graph g (x: f32[1,3,?,320]) -> (y) {\n a = Conv(x, w: f32[4,3,3,3] random 1) "
+     "{kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]}\n"
+     " b = AveragePool(a) {kernel_shape=[12, 2], strides=[12, 2]}\n"
+     " y = Squeeze(b, i: i64[1] {2})\n}",
+     2, 32, false, 1},
     {"what is half of it, less the ends",
      "graph g (x: f32[1,2,\"m\"]) -> (y) {\n a = Conv(x, w: f32[2,2,4] random 1) "
      "{kernel_shape=[4], "

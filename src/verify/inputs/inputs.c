@@ -74,6 +74,7 @@ po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, co
             continue; /* has a default: the runtime does not ask for it */
         po_input *in = &plan->inputs[plan->n++];
         in->name = value->name;
+        in->number = i;
         in->type = value->type;
         const po_value *twin = input_named(other, value->name);
         if (twin && !po_type_merge(arena, &in->type, &twin->type))

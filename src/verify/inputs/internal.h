@@ -54,6 +54,7 @@ enum { PO_FIRST_MEANT = 64 };
 
 typedef struct po_input {
     const char *name;
+    uint32_t number; /* among the graph's inputs */
     po_type type;
     po_need need;
     po_borders borders;
@@ -80,7 +81,7 @@ typedef struct po_relation {
 
 /* What a length is drawn as: the model's nodes take no other, or none below it. */
 typedef struct po_drawn {
-    const char *symbol;
+    const char *symbol; /* of an axis without a name: PO_UNNAMED */
     int64_t length;
     bool least;
 } po_drawn;
@@ -113,8 +114,9 @@ void po_inputs_find_borders(po_inputs *plan, const po_graph *a, const po_graph *
 /* relations.c: finds lengths that elementwise nodes want to be equal; types are inferred. */
 po_status po_inputs_find_relations(po_inputs *plan, const po_graph *graph);
 /* The length of a name that follows from others at an assignment; false where none does. */
-/* The length that windows and sums of the model want of a name, or the least such; NULL: any. */
-const po_drawn *po_drawn_length(const po_inputs *plan, const char *symbol);
+/* The length that windows and sums of the model want of an open axis, or the least such; NULL: any.
+ */
+const po_drawn *po_drawn_length(const po_inputs *plan, const po_input *in, uint32_t axis);
 bool po_related_length(const po_inputs *plan, const char *symbol, uint32_t size, int64_t *length);
 /* meant.c: counts the assignments that the model is meant for. */
 void po_inputs_find_meant(po_inputs *plan, const po_graph *graph);

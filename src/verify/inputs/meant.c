@@ -56,7 +56,8 @@ static bool is_real(const po_input *in) {
 }
 
 /* An image's axis, of a tensor of rank 4 or 5. */
-static use use_of_map(const po_inputs *plan, const po_type *type, uint32_t axis) {
+static use use_of_map(const po_inputs *plan, const po_input *in, uint32_t axis) {
+    const po_type *type = &in->type;
     const po_dim *dims = type->dims;
     int64_t last = dims[type->rank - 1].value;
     bool channels_last = last > 0 && last <= MOST_CHANNELS && dims[1].value < 0;
@@ -65,7 +66,9 @@ static use use_of_map(const po_inputs *plan, const po_type *type, uint32_t axis)
         return USE_CHANNELS;
     if (type->rank > 4)
         return axis == first ? USE_IMAGES : USE_VIDEO;
-    int64_t other = dims[axis == first ? side : first].value;
+    const uint32_t across = axis == first ? side : first;
+    const po_drawn *drawn = po_drawn_length(plan, in, across);
+    int64_t other = drawn && !drawn->least ? drawn->length : dims[across].value;
     if (other > 0 && other <= SHORT_SIDE)
         return USE_LINE;
     return plan->dense ? USE_PAGE : USE_PHOTO;
@@ -81,7 +84,7 @@ static use use_of(const po_inputs *plan, const po_input *in, uint32_t axis) {
         return USE_PAST;
     bool tokens = has_word(symbol, "token");
     if ((class == PO_DIM_CHANNELS || class == PO_DIM_SPACE) && !tokens)
-        return use_of_map(plan, type, axis);
+        return use_of_map(plan, in, axis);
     tokens |= !is_real(in) || has_word(symbol, "seq") || has_word(symbol, "len");
     if (tokens)
         return keeps_cache(plan) && !has_word(symbol, "encod") ? USE_STEP : USE_TOKENS;

@@ -4,6 +4,8 @@
 #include "ops/op.h"
 #include "verify/inputs/internal.h"
 
+#include <stdio.h>
+
 static const po_relation *relation_of(const po_inputs *plan, const char *symbol) {
     for (uint32_t i = 0; i < plan->n_relations; i++)
         if (strcmp(plan->relation[i].symbol, symbol) == 0)
@@ -84,35 +86,67 @@ static bool holds(po_arena *scratch, const po_demand *d, int64_t length, lone_na
            (d->kind == PO_DEMAND_AT_LEAST ? value >= d->number : value == d->number);
 }
 
-/* The least length at which an expression is what is demanded; 0: there is none. *least: longer
- * ones are as good (the first element of anything is one). */
+/* A length at which an expression is what is demanded: of several that follow on one another (where
+ * windows leave a rest) the first that is a multiple of 16 and at least half of the last, else the
+ * first of all. 0: there is none. *least: all longer ones are as good (the first element of
+ * anything is one). */
 static int64_t solve(po_arena *scratch, const po_demand *d, const char **name, bool *least) {
+    enum { TILE = 16 };
     lone_name l;
+    int64_t first = 0, last;
     *least = holds(scratch, d, LONGEST_DEMANDED, &l);
-    for (int64_t length = 1; length <= LONGEST_DEMANDED; length++) {
-        const bool found = holds(scratch, d, length, &l);
-        if (l.others || !l.name)
-            return 0;
-        *name = l.name;
-        if (found)
-            return length;
-    }
-    return 0;
+    if (l.others || !l.name)
+        return 0;
+    for (int64_t length = 1; length <= LONGEST_DEMANDED && first == 0; length++)
+        first = holds(scratch, d, length, &l) ? length : 0;
+    *name = l.name;
+    if (first == 0 || *least)
+        return first;
+    for (last = first; holds(scratch, d, last + 1, &l);)
+        last++;
+    const int64_t half = (last + 1) / 2 > first ? (last + 1) / 2 : first;
+    const int64_t tiles = (half + TILE - 1) / TILE * TILE;
+    return tiles <= last ? tiles : first;
 }
 
-const po_drawn *po_drawn_length(const po_inputs *plan, const char *symbol) {
+/* Whether an open axis goes by that name, its own or PO_UNNAMED. */
+static bool goes_by(const po_input *in, uint32_t axis, const char *name) {
+    const po_dim *d = &in->type.dims[axis];
+    char own[40];
+    if (d->value >= 0 || d->symbol)
+        return po_dim_same(*d, (po_dim){-1, name});
+    snprintf(own, sizeof own, PO_UNNAMED, in->number, axis);
+    return strcmp(own, name) == 0;
+}
+
+const po_drawn *po_drawn_length(const po_inputs *plan, const po_input *in, uint32_t axis) {
     for (uint32_t i = 0; i < plan->n_drawn; i++)
-        if (strcmp(plan->drawn[i].symbol, symbol) == 0)
+        if (goes_by(in, axis, plan->drawn[i].symbol))
             return &plan->drawn[i];
     return NULL;
 }
 
+/* How many axes of inputs go by the name; those get the marks. */
+static uint32_t mark(const po_inputs *plan, const char *name, bool runs) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < plan->n; k++) {
+        po_input *in = &plan->inputs[k];
+        for (uint32_t x = 0;
+             in->type.kind == PO_TYPE_TENSOR && in->type.has_rank && x < in->type.rank; x++)
+            if (goes_by(in, x, name)) {
+                in->runs |= runs ? 1U << x : 0;
+                n++;
+            }
+    }
+    return n;
+}
+
 /* Of least lengths the greatest counts; what is known better stays. */
 static void draw(po_inputs *plan, const char *name, int64_t length, bool least) {
-    uint32_t axis, i = 0;
+    uint32_t i = 0;
     while (i < plan->n_drawn && strcmp(plan->drawn[i].symbol, name) != 0)
         i++;
-    if (i == PO_MOST_RELATIONS || relation_of(plan, name) || !po_input_with(plan, name, &axis) ||
+    if (i == PO_MOST_RELATIONS || relation_of(plan, name) || mark(plan, name, false) == 0 ||
         (i < plan->n_drawn && (!plan->drawn[i].least || plan->drawn[i].length >= length)))
         return;
     plan->drawn[i] = (po_drawn){name, length, least};
@@ -124,12 +158,8 @@ static void mark_runs(const po_inputs *plan, po_arena *scratch, po_dim is) {
     int64_t value;
     lone_name l = {.length = 1};
     (void)po_size_at(scratch, is, is_lone, &l, &value);
-    for (uint32_t k = 0; k < plan->n && l.name && !l.others; k++) {
-        const po_type *t = &plan->inputs[k].type;
-        for (uint32_t i = 0; t->kind == PO_TYPE_TENSOR && t->has_rank && i < t->rank; i++)
-            if (po_dim_same(t->dims[i], (po_dim){-1, l.name}))
-                plan->inputs[k].runs |= 1U << i;
-    }
+    if (l.name && !l.others)
+        mark(plan, l.name, true);
 }
 
 /* What is a name's length at any rate is a relation, on which kernels and proofs build. */
@@ -139,23 +169,35 @@ static void take(po_inputs *plan, po_arena *scratch, const po_demand *d) {
         mark_runs(plan, scratch, d->is);
         return;
     }
-    if (!po_size_made(name) && d->kind == PO_DEMAND_IS) {
-        relate(plan, scratch, (po_dim){-1, name}, PO_DIM(d->number));
+    if (!po_size_made(name) && d->kind == PO_DEMAND_IS &&
+        relate(plan, scratch, (po_dim){-1, name}, PO_DIM(d->number)))
         return;
-    }
     bool least = d->kind == PO_DEMAND_AT_LEAST;
     const int64_t length = po_size_made(name) ? solve(scratch, d, &name, &least) : d->number;
     if (length > 0)
         draw(plan, po_arena_strdup(plan->arena, name), length, least);
 }
 
+/* Each once: the layers of a network want the same. So many of a kind are looked at. */
 static po_status find_demanded(po_inputs *plan, po_arena *scratch, const po_graph *graph) {
+    enum { MOST_OF_A_KIND = 256 };
     po_demands found;
     PO_TRY(po_infer_demands(po_arena_ctx(plan->arena), plan->arena, graph, &found));
+    po_map *seen = po_map_create(scratch);
     for (int kind = 0; kind < PO_DEMAND_KINDS; kind++)
-        for (uint32_t i = 0; i < found.n; i++)
-            if (found.list[i].kind == (po_demand_kind)kind)
-                take(plan, scratch, &found.list[i]);
+        for (uint32_t i = 0, taken = 0; i < found.n && taken < MOST_OF_A_KIND; i++) {
+            const po_demand *d = &found.list[i];
+            if (d->kind != (po_demand_kind)kind)
+                continue;
+            const char *text =
+                po_arena_printf(scratch, "%d %lld %s", kind, (long long)d->number, d->is.symbol);
+            if (po_map_get(seen, text) != PO_NONE)
+                continue;
+            po_map_put(seen, text, i);
+            take(plan, scratch, d);
+            taken++;
+            PO_TRY(po_ctx_poll(po_arena_ctx(plan->arena)));
+        }
     return PO_OK;
 }
 
@@ -195,7 +237,8 @@ bool po_inputs_demanded(const po_inputs *plan, uint32_t k, const char **symbol, 
     if (*exact && plan->relation[k].is.value >= 0) {
         *symbol = plan->relation[k].symbol;
         *length = plan->relation[k].is.value;
-    } else if (!*exact && !plan->drawn[k - plan->n_relations].least) {
+    } else if (!*exact && !plan->drawn[k - plan->n_relations].least &&
+               strncmp(plan->drawn[k - plan->n_relations].symbol, PO_UNNAMED, 12) != 0) {
         *symbol = plan->drawn[k - plan->n_relations].symbol;
         *length = plan->drawn[k - plan->n_relations].length;
     }

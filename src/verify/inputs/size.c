@@ -218,7 +218,7 @@ int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis
         return length;
     if (d.symbol && po_related_length(plan, d.symbol, size, &length))
         return length;
-    const po_drawn *drawn = d.symbol ? po_drawn_length(plan, d.symbol) : NULL;
+    const po_drawn *drawn = po_drawn_length(plan, in, axis);
     if (drawn && !drawn->least)
         return drawn->length;
     length = drawn_as(plan, in, axis, size);
