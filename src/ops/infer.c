@@ -280,8 +280,6 @@ po_status po_infer_demands(po_ctx *ctx, po_arena *arena, const po_graph *graph, 
     po_status status = po_infer_forget_shapes(ctx, copy);
     if (status == PO_OK)
         status = infer_graph(ctx, copy, LENIENT, NULL, found);
-    for (uint32_t i = 0; i < found->n; i++)
-        found->list[i].is.symbol = po_arena_strdup(arena, found->list[i].is.symbol);
     po_graph_free(copy);
     return status;
 }

@@ -121,7 +121,9 @@ void po_rule_demand(const po_infer *infer, po_demand_kind kind, po_dim a, po_dim
     if (!infer->demands || open.value >= 0 || !open.symbol || known.value < 1 ||
         (kind == PO_DEMAND_LIKELY && known.value == 1))
         return;
-    const po_demand demand = {kind, open, known.value};
+    /* Names of expressions go with the rule's arena. */
+    const po_dim kept = {-1, po_arena_strdup(infer->demands->arena, open.symbol)};
+    const po_demand demand = {kind, kept, known.value};
     PO_PUSH(infer->demands->arena, infer->demands->list, infer->demands->n, infer->demands->cap,
             demand);
 }

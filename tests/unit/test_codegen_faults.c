@@ -33,7 +33,7 @@ static const fault faults[] = {
     {"product with panels", true, "const size_t to = 2ul", "const size_t to = 1ul"},
     {"product in chunks", true, "if (b_k == 0)", "if (b_k >= 0)"},
     {"product in chunks", true, "n_k; i_k++", "16; i_k++"},
-    {"product in chunks", true, "if (b_m + n_m - i_m == 2)", "if (b_m + n_m - i_m == 1)"},
+    {"product in chunks", true, "if (b_m + n_m - i_m == 1)", "if (b_m + n_m - i_m == 2)"},
     {"product goes on", true, "= pk_load(o", "= 0 * pk_load(o"},
     {"convolution, channels last", true, "pk_turn(u);", "(void)u;"},
     {"convolution, channels last", true, "device[0 + i] = 0.0f", "device[0 + i] = 1.0f"},

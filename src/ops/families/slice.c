@@ -143,7 +143,6 @@ static po_status slice_all(po_infer *infer, const po_type *in, po_dim *dims, ran
             return po_rule_bad(infer->ctx, infer->node, "axis %u is sliced twice", k);
         seen[k] = true;
         PO_TRY(slice_axis(infer, &l, i, in->dims[k], &dims[k], &ranges[k]));
-        po_rule_demand(infer, PO_DEMAND_AT_LEAST, dims[k], PO_DIM(1));
     }
     return PO_OK;
 }
