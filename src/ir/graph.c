@@ -419,6 +419,18 @@ static void drop_stale_captures(po_graph *body, void *user) {
     }
 }
 
+void po_graph_free_initialisers(po_graph *graph) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < graph->n_inputs; i++) {
+        po_value *v = &graph->values[graph->inputs[i]];
+        if (v->constant)
+            v->is_input = false;
+        else
+            graph->inputs[kept++] = graph->inputs[i];
+    }
+    graph->n_inputs = kept;
+}
+
 uint32_t po_graph_sweep(po_graph *graph) {
     sweep_state s = {.graph = graph};
     for (po_node_id i = 0; i < graph->n_nodes; i++) {

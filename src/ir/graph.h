@@ -220,6 +220,9 @@ void po_graph_set_output(po_graph *graph, po_node_id node, uint32_t output, po_v
 /* Withdraws the node's uses and removes it; its outputs must be unused (they lose their producer).
  */
 void po_graph_remove_node(po_graph *graph, po_node_id node);
+/* Takes initialisers off the list of inputs: before IR version 4 they had to be inputs too, and
+ * were constants all the same. */
+void po_graph_free_initialisers(po_graph *graph);
 /* Removes nodes and initialisers that nothing uses, following inputs; nodes in bodies too. Returns
  * how many nodes went. Graph inputs always stay. */
 uint32_t po_graph_sweep(po_graph *graph);

@@ -266,10 +266,11 @@ static po_dim named(void *user, po_graph *graph, po_value_id input, uint32_t axi
     (void)user;
     po_dim dim = graph->values[input].type.dims[axis];
     uint32_t number = 0;
+    if (dim.value >= 0 || dim.symbol)
+        return dim;
     while (graph->inputs[number] != input)
         number++;
-    if (dim.value < 0 && !dim.symbol)
-        dim.symbol = po_arena_printf(graph->arena, PO_UNNAMED, number, axis);
+    dim.symbol = po_arena_printf(graph->arena, PO_UNNAMED, number, axis);
     return dim;
 }
 

@@ -117,8 +117,6 @@ int64_t po_op_version(const po_graph *graph, const po_node *node);
 
 /* --- shape rules --- */
 
-/* What a shape rule sees and fills. Omitted inputs have type NULL. A rule that cannot know a
- * result leaves it: outputs start as unknown tensors. PO_BAD_INPUT where shapes contradict. */
 /* What a rule wants an open length to be. */
 typedef enum po_demand_kind {
     PO_DEMAND_IS,       /* the number */
@@ -141,6 +139,8 @@ typedef struct po_demands {
     uint32_t n, cap;
 } po_demands;
 
+/* What a shape rule sees and fills. Omitted inputs have type NULL. A rule that cannot know a
+ * result leaves it: outputs start as unknown tensors. PO_BAD_INPUT where shapes contradict. */
 struct po_infer {
     po_ctx *ctx;
     po_arena *arena;
@@ -162,7 +162,8 @@ struct po_infer {
  * rows are that they multiply, whatever the model's inputs declare. In the order of the nodes. An
  * axis of an input that is open and has no name goes by PO_UNNAMED, with the input's number and its
  * own. */
-#define PO_UNNAMED "petopt.open.%u.%u"
+#define PO_UNNAMED_FIRST "petopt.open."
+#define PO_UNNAMED       PO_UNNAMED_FIRST "%u.%u"
 po_status po_infer_demands(po_ctx *ctx, po_arena *arena, const po_graph *graph, po_demands *found);
 
 /* Infers the types of every value of the graph and its bodies, in order, merging with what the

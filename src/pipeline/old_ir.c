@@ -43,17 +43,3 @@ void po_old_ir_constants(po_ctx *ctx, po_graph *graph) {
     po_graph_walk(ctx, graph, write_as_nodes, NULL);
     po_graph_sweep(graph);
 }
-
-po_graph *po_old_ir_freed(po_ctx *ctx, const po_graph *graph) {
-    po_graph *g = po_graph_clone(ctx, graph);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        po_value *v = &g->values[g->inputs[i]];
-        if (v->constant)
-            v->is_input = false;
-        else
-            g->inputs[n++] = g->inputs[i];
-    }
-    g->n_inputs = n;
-    return g;
-}

@@ -9,10 +9,7 @@
  * as they are. */
 void po_old_ir_constants(po_ctx *ctx, po_graph *graph);
 
-/* A copy in which initialisers are no inputs: what such a model is where it is written as one of a
- * later version, as functions demand. */
-po_graph *po_old_ir_freed(po_ctx *ctx, const po_graph *graph);
-
+/* Whether the model is such a one. */
 bool po_old_ir_is(const po_graph *graph);
 
 #endif

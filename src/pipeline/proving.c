@@ -104,7 +104,8 @@ typedef struct seen {
 static bool is_meant(po_ctx *ctx, const po_graph *winner, const po_graph *back) {
     if (!po_old_ir_is(winner) || po_old_ir_is(back))
         return po_graph_equal(back, winner);
-    const po_graph *freed = po_old_ir_freed(ctx, winner);
+    po_graph *freed = po_graph_clone(ctx, winner);
+    po_graph_free_initialisers(freed);
     const bool same = po_graph_equal(back, freed);
     po_graph_free(freed);
     return same;

@@ -133,20 +133,6 @@ static po_status take_model(po_ctx *ctx, po_graph *graph, void *user) {
     return PO_OK;
 }
 
-/* Before IR version 4 initialisers had to be inputs too, and were constants all the same. */
-static void leave_first_ir(po_graph *graph, po_model *model) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < graph->n_inputs; i++) {
-        po_value *v = &graph->values[graph->inputs[i]];
-        if (v->constant)
-            v->is_input = false;
-        else
-            graph->inputs[kept++] = graph->inputs[i];
-    }
-    graph->n_inputs = kept;
-    model->ir_version = 4;
-}
-
 po_status po_raise_opset(po_ctx *ctx, const po_graph *in, int64_t opset, po_graph **out,
                          uint32_t *fired) {
     int64_t from = in->model ? po_model_opset(in->model, "") : 0;
@@ -169,8 +155,10 @@ po_status po_raise_opset(po_ctx *ctx, const po_graph *in, int64_t opset, po_grap
         while (*standard->domain && strcmp(standard->domain, "ai.onnx") != 0)
             standard++;
         PO_TRY(po_graph_walk(ctx, g, take_model, model));
-        if (opset >= 9 && model->ir_version < 4)
-            leave_first_ir(g, model);
+        if (opset >= 9 && model->ir_version < 4) {
+            po_graph_free_initialisers(g);
+            model->ir_version = 4;
+        }
         for (r.version = from + 1; r.version <= opset; r.version++) {
             standard->version = r.version;
             PO_TRY(po_graph_walk(ctx, g, reach, &r));

@@ -1,7 +1,6 @@
 /* Open lengths that a model's own nodes say: inputs are drawn so that it runs. */
-#include "ir/text.h"
-#include "ops/op.h"
 #include "ops/ref.h"
+#include "rewriting.h"
 #include "unit.h"
 #include "verify/inputs/internal.h"
 
@@ -15,10 +14,7 @@ typedef struct fixture {
 static void start(fixture *f, const char *text) {
     po_ctx_init(&f->ctx);
     f->arena = po_arena_create(&f->ctx);
-    if (po_graph_parse(&f->ctx, text, &f->graph) != PO_OK)
-        fail_msg("%s", f->ctx.error.message);
-    po_ops_resolve(f->graph);
-    assert_int_equal(po_infer_graph(&f->ctx, f->graph, true), PO_OK);
+    f->graph = test_graph(&f->ctx, text);
     assert_int_equal(po_inputs_plan(&f->ctx, f->arena, f->graph, NULL, &f->plan), PO_OK);
 }
 

@@ -160,25 +160,26 @@ static void sort(const po_lowering *l, po_node_id *list, uint32_t n) {
     }
 }
 
+/* For each Concat of a list in turn. */
+static void for_each(po_lowering *l, const po_node_id *list, uint32_t n,
+                     void (*join)(po_lowering *l, const po_node *node, uint32_t axis)) {
+    for (uint32_t i = 0; i < n; i++) {
+        const po_node *node = &l->graph->nodes[list[i]];
+        const uint32_t axis = axis_of(l, node);
+        if (axis != PO_NONE)
+            join(l, node, axis);
+    }
+}
+
 void po_lower_plan_joins(po_lowering *l) {
     for (uint32_t i = 0; i < l->graph->n_values; i++)
         l->joined[i].whole = PO_NONE;
     uint32_t n;
     po_node_id *list = concats_of(l, &n);
     sort(l, list, n);
-    for (uint32_t i = 0; i < n; i++) {
-        const po_node *node = &l->graph->nodes[list[i]];
-        const uint32_t axis = axis_of(l, node);
-        if (axis != PO_NONE)
-            join_inputs(l, node, axis);
-    }
+    for_each(l, list, n, join_inputs);
     part_unlike(l);
-    for (uint32_t i = 0; i < n; i++) {
-        const po_node *node = &l->graph->nodes[list[i]];
-        const uint32_t axis = axis_of(l, node);
-        if (axis != PO_NONE)
-            join_whole(l, node, axis);
-    }
+    for_each(l, list, n, join_whole);
     part_unlike(l);
 }
 

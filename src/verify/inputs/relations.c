@@ -238,7 +238,8 @@ bool po_inputs_demanded(const po_inputs *plan, uint32_t k, const char **symbol, 
         *symbol = plan->relation[k].symbol;
         *length = plan->relation[k].is.value;
     } else if (!*exact && !plan->drawn[k - plan->n_relations].least &&
-               strncmp(plan->drawn[k - plan->n_relations].symbol, PO_UNNAMED, 12) != 0) {
+               strncmp(plan->drawn[k - plan->n_relations].symbol, PO_UNNAMED_FIRST,
+                       sizeof PO_UNNAMED_FIRST - 1) != 0) {
         *symbol = plan->drawn[k - plan->n_relations].symbol;
         *length = plan->drawn[k - plan->n_relations].length;
     }

@@ -224,6 +224,7 @@ int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis
     length = drawn_as(plan, in, axis, size);
     return drawn && length < drawn->length ? drawn->length : length;
 }
+
 po_dim po_assigned_dim(void *assignment, po_graph *graph, po_value_id input, uint32_t axis) {
     const po_assignment *a = assignment;
     const po_value *v = &graph->values[input];
