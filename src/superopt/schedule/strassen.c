@@ -1,20 +1,38 @@
-/* Products of a map or matrix with a weight by Strassen's algorithm, once: rows, channels and
- * outputs in halves, 7 products of quarters for 8. Rows are halved by turns, even and odd ones, so
- * that what a half is does not hang on how many there are. The inputs' sums are made first, for all
- * rows or, where there are many, block by block; the weights' sums are made in registers, where a
- * tile of rows reads a vector of each of two quarters, so that the model keeps its own weights and
- * nothing is written for them.
+/* Products of a map or matrix with a weight by Strassen's algorithm, once or twice: rows, channels
+ * and outputs in halves, 7 products of quarters for 8, or 49 of sixteenths for 64. Rows are halved
+ * by turns, even and odd ones, so that what a half is does not hang on how many there are. The
+ * inputs' sums are made first, for all rows or, where there are many, block by block; the weights'
+ * sums are made in registers, where a tile of rows reads a vector of each of two quarters, so that
+ * the model keeps its own weights and nothing is written for them.
  *
  * V. Strassen, "Gaussian elimination is not optimal", Numerische Mathematik 13 (1969). */
+#include "base/num.h"
 #include "superopt/schedule/internal.h"
 
-enum { SLICE, PANEL, ROWS, BLOCK }; /* of po_choice.n; BLOCK: pairs of the halved label */
-enum { PRODUCTS = 7, PAD = 16, MOST_KEPT = 3 };
+/* Of po_choice.n. BLOCK: rows of a part of the halved label. */
+enum { SLICE, PANEL, ROWS, BLOCK, LEVELS };
+enum { PRODUCTS = 7, PAD = 16, MOST_KEPT = 3, MOST_LEVELS = 2 };
 enum {
-    LEAST = 48 /* of a half, for a gain */,
-    MOST_SLICE = 512 /* quarters in the second cache */,
-    ENOUGH = 16 /* of a label, to halve it rather than one inside of it */
+    ENOUGH = 16 /* of a label, to halve it rather than one inside of it */,
+    MOST_PANEL = 196608 /* floats: all parts of a panel stay in the second cache */
 };
+/* By the times that the algorithm is used. */
+static const struct {
+    uint32_t most_kept;  /* labels of rows: a register tile has 8 axes */
+    int64_t least_rows;  /* of a part, for a gain */
+    int64_t least_lanes; /* the same of channels and outputs */
+} of_level[MOST_LEVELS + 1] = {[1] = {MOST_KEPT, 48, 48}, [2] = {2, 32, 96}};
+/* Lanes of a panel and rows of a tile, the best guess first. A tile of one vector reads the fewest
+ * bytes of the weights for a multiplication, which come from the second cache: two vectors for each
+ * that is multiplied, or four where halves are halved, and those leave no other choice. */
+static const struct {
+    int64_t levels, panel[2];
+    bool narrow; /* for machines whose registers hold no row of wider panels in one part */
+} tiles[] = {{1, {16, 22}, false},
+             {1, {48, 8}, false},
+             {1, {64, 6}, false},
+             {1, {16, 14}, true},
+             {2, {16, 22}, false}};
 
 #define N(x)                                                                                       \
     { x, 1 }
@@ -45,8 +63,9 @@ typedef struct parts {
     uint32_t n_kept, kept[MOST_KEPT]; /* of the inputs */
     uint32_t halved;                  /* of those, by number */
     uint32_t c, w_k, w_c;             /* channels; axes of the weight */
-    int64_t half[3];                  /* rows, channels, outputs */
-    int64_t tiles;                    /* rows of a half by the other kept labels */
+    int64_t in;                       /* how many parts along each */
+    int64_t part[3];                  /* rows, channels, outputs of one */
+    int64_t tiles;                    /* rows of a part by the other kept labels */
 } parts;
 
 static int64_t extent(const po_mu *mu, uint32_t label) {
@@ -86,8 +105,8 @@ static uint32_t find_halved(const po_mu *mu, const parts *p) {
     return longest;
 }
 
-static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
-    *p = (parts){.c = PO_NONE};
+static bool find_parts(const po_mu *mu, uint32_t step, int64_t levels, parts *p) {
+    *p = (parts){.c = PO_NONE, .in = INT64_C(1) << levels};
     if (!po_naive_step_of(mu, step, &p->n) || !p->n.product || !p->n.s->fresh)
         return false;
     const po_mu_access *a = &p->n.s->in[p->n.a], *o = p->n.out;
@@ -105,8 +124,9 @@ static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
             continue;
         uint32_t label = a->axes[x].terms[0].label;
         po_mu_range(mu, a, x, &least, &most);
-        if (a->axes[x].n > 1 || p->n_kept == MOST_KEPT || po_is_reduced(mu, &p->n, label) ||
-            po_access_axis(mu, a, label) != x || least < 0 || most >= t->dims[x])
+        if (a->axes[x].n > 1 || p->n_kept == of_level[levels].most_kept ||
+            po_is_reduced(mu, &p->n, label) || po_access_axis(mu, a, label) != x || least < 0 ||
+            most >= t->dims[x])
             return false;
         p->kept[p->n_kept++] = label;
     }
@@ -117,52 +137,60 @@ static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
             return false;
     p->halved = find_halved(mu, p);
     const uint32_t rows = p->kept[p->halved];
-    p->half[0] = (extent(mu, rows) + 1) / 2;
-    p->half[1] = extent(mu, p->c) / 2;
-    p->half[2] = extent(mu, p->n.lane) / 2;
-    p->tiles = p->half[0];
+    p->part[0] = po_ceil_div(extent(mu, rows), p->in);
+    p->part[1] = extent(mu, p->c) / p->in;
+    p->part[2] = extent(mu, p->n.lane) / p->in;
+    p->tiles = p->part[0];
     for (uint32_t i = 0; i < p->n_kept; i++)
         p->tiles *= i != p->halved ? extent(mu, p->kept[i]) : 1;
-    bool even = extent(mu, rows) % 2 == 0;
+    bool even = extent(mu, rows) % p->in == 0;
     return (even || (t->place == PO_MU_DEVICE && po_ends_outside(mu, o, rows))) &&
-           extent(mu, rows) > 1 && extent(mu, p->c) % (INT64_C(2) * PO_MU_VECTOR) == 0 &&
-           extent(mu, p->n.lane) % (INT64_C(2) * PO_MU_VECTOR) == 0;
+           extent(mu, rows) > 1 && extent(mu, p->c) % (p->in * PO_MU_VECTOR) == 0 &&
+           extent(mu, p->n.lane) % (p->in * PO_MU_VECTOR) == 0;
 }
 
-/* Pairs of the halved label that make a block: the least divisor that gives enough rows, of
- * one sample where there are several. */
-static int64_t block_of(const po_mu *mu, const parts *p) {
+/* Rows of a part of the halved label that make a block: the least divisor that gives enough rows,
+ * of one sample where there are several. */
+static int64_t block_of(const po_mu *mu, const parts *p, int64_t enough) {
     int64_t of_one = 1;
     for (uint32_t i = p->halved + 1; i < p->n_kept; i++)
         of_one *= extent(mu, p->kept[i]);
-    for (int64_t rows = 1; rows < p->half[0]; rows++)
-        if (p->half[0] % rows == 0 && rows * of_one >= LEAST)
+    for (int64_t rows = 1; rows < p->part[0]; rows++)
+        if (p->part[0] % rows == 0 && rows * of_one >= enough)
             return rows;
-    return p->half[0];
+    return p->part[0];
+}
+
+static uint32_t list_level(const po_mu *naive, uint32_t step, const po_isa *isa, int64_t levels,
+                           po_choice *choices, uint32_t n) {
+    parts p;
+    if (!find_parts(naive, step, levels, &p) || p.tiles < of_level[levels].least_rows ||
+        p.part[1] < of_level[levels].least_lanes || p.part[2] < of_level[levels].least_lanes)
+        return n;
+    const bool narrow = po_panel_parts(isa, (const int64_t[]){32, 14}) > 1;
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
+        const int64_t *panel = tiles[i].panel;
+        int64_t slice = MOST_PANEL / (p.in * p.in * panel[0]);
+        slice -= slice % PO_MU_VECTOR;
+        while (p.part[1] % slice != 0)
+            slice -= PO_MU_VECTOR;
+        if (tiles[i].levels != levels || tiles[i].narrow != narrow || p.part[2] % panel[0] != 0 ||
+            slice < INT64_C(2) * PO_MU_VECTOR || n == PO_CHOICES_MAX)
+            continue;
+        choices[n] = (po_choice){.how = &po_schedule_strassen};
+        choices[n].n[SLICE] = slice;
+        choices[n].n[PANEL] = panel[0];
+        choices[n].n[ROWS] = panel[1];
+        choices[n].n[LEVELS] = levels;
+        choices[n++].n[BLOCK] = block_of(naive, &p, of_level[levels].least_rows);
+    }
+    return n;
 }
 
 static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
                      uint32_t n) {
-    static const int64_t panels[][2] = {{48, 8}, {64, 6}, {32, 14}, {16, 14}};
-    parts p;
-    if (!find_parts(naive, step, &p) || p.tiles < LEAST || p.half[1] < LEAST || p.half[2] < LEAST)
-        return n;
-    int64_t slice = MOST_SLICE - MOST_SLICE % PO_MU_VECTOR;
-    while (p.half[1] % slice != 0)
-        slice -= PO_MU_VECTOR;
-    if (slice < INT64_C(2) * PO_MU_VECTOR)
-        return n;
-    const uint32_t all = sizeof panels / sizeof panels[0];
-    const bool narrow = po_panel_parts(isa, panels[all - 2]) > 1;
-    for (uint32_t i = narrow ? all - 1 : 0; i < (narrow ? all : all - 1); i++) {
-        if (p.half[2] % panels[i][0] != 0 || n == PO_CHOICES_MAX)
-            continue;
-        choices[n] = (po_choice){.how = &po_schedule_strassen};
-        choices[n].n[SLICE] = slice;
-        choices[n].n[PANEL] = panels[i][0];
-        choices[n].n[ROWS] = panels[i][1];
-        choices[n++].n[BLOCK] = block_of(naive, &p);
-    }
+    for (int64_t levels = 1; levels <= MOST_LEVELS; levels++)
+        n = list_level(naive, step, isa, levels, choices, n);
     return n;
 }
 
@@ -174,12 +202,14 @@ typedef struct build {
     const po_choice *choice;
     po_for_label *map;
     uint32_t kept[MOST_KEPT]; /* PO_NONE: a block is one of the halved label */
-    uint32_t u, h, j, g;      /* product; halves of rows, channels, outputs */
-    uint32_t rb;              /* block of the halved label */
-    uint32_t tile;            /* row of a block, or of a half */
-    uint32_t c, cb, k, b;     /* channel, slice, output, panel */
-    int64_t rows;             /* of a block */
-    bool direct;              /* a row is one label: quarters of inputs are read where they are */
+    uint32_t levels;
+    uint32_t u[MOST_LEVELS]; /* product, by level, the outer one first */
+    uint32_t h[MOST_LEVELS], j[MOST_LEVELS], g[MOST_LEVELS]; /* halves of rows, channels, outputs */
+    uint32_t rb;                                             /* block of the halved label */
+    uint32_t tile;                                           /* row of a block, or of a part */
+    uint32_t c, cb, k, b;                                    /* channel, slice, output, panel */
+    int64_t rows;                                            /* of a block */
+    bool direct; /* a row is one label: quarters of inputs are read where they are */
 } build;
 
 static uint32_t label(build *z, const char *name, int64_t n) {
@@ -196,7 +226,7 @@ static po_mu_access by(build *z, uint32_t tensor, const uint32_t *labels) {
     return po_access_by(z->s->mu, tensor, labels);
 }
 
-/* A row of a half by its kept labels. */
+/* A row of a part by its kept labels. */
 static void at_tile(build *z, po_mu_access *access, uint32_t axis) {
     int64_t coef = 1;
     for (uint32_t i = z->p->n_kept; i-- > 0;)
@@ -226,6 +256,12 @@ static po_for_label *rows_of(build *z) {
     return &z->map[z->p->kept[z->p->halved]];
 }
 
+/* Adds the number of a part, halves of halves: `each` for one. */
+static void add_part(const build *z, po_for_label *to, const uint32_t *halves, int64_t each) {
+    for (uint32_t l = 0; l < z->levels; l++)
+        to->terms[to->n++] = (po_mu_term){halves[l], each << (z->levels - 1 - l)};
+}
+
 static void prepare(build *z) {
     const parts *p = z->p;
     const po_mu *naive = z->s->naive;
@@ -242,57 +278,92 @@ static void prepare(build *z) {
         po_for_label *to = &z->map[p->kept[i]];
         *to = (po_for_label){0};
         if (z->kept[i] != PO_NONE)
-            to->terms[to->n++] = (po_mu_term){z->kept[i], halved ? 2 : 1};
+            to->terms[to->n++] = (po_mu_term){z->kept[i], halved ? p->in : 1};
         longer += n > 1;
         z->tile = n > 1 ? z->kept[i] : z->tile;
     }
-    z->u = label(z, "u", PRODUCTS);
-    z->h = label(z, "h", 2);
-    z->j = label(z, "j", 2);
-    z->g = label(z, "g", 2);
-    z->rb = label(z, "rb", p->half[0] / block);
-    z->rows = p->tiles / p->half[0] * block;
-    z->direct = longer == 1;
-    if (!z->direct)
+    for (uint32_t l = 0; l < z->levels; l++) {
+        z->u[l] = label(z, "u", PRODUCTS);
+        z->h[l] = label(z, "h", 2);
+        z->j[l] = label(z, "j", 2);
+        z->g[l] = label(z, "g", 2);
+    }
+    z->rb = label(z, "rb", p->part[0] / block);
+    z->rows = p->tiles / p->part[0] * block;
+    z->direct = longer == 1 && z->levels == 1;
+    const bool one_label = longer == 1;
+    if (!one_label)
         z->tile = label(z, "t", z->rows);
     z->k = label(z, "k", panel);
-    z->b = label(z, "b", p->half[2] / panel);
-    z->cb = label(z, "cb", p->half[1] / slice);
+    z->b = label(z, "b", p->part[2] / panel);
+    z->cb = label(z, "cb", p->part[1] / slice);
     po_for_label *row = rows_of(z), *k = &z->map[p->n.lane];
     if (z->rb != PO_NONE)
-        row->terms[row->n++] = (po_mu_term){z->rb, 2 * block};
+        row->terms[row->n++] = (po_mu_term){z->rb, p->in * block};
     k->terms[k->n++] = (po_mu_term){z->k, 1};
     if (z->b != PO_NONE)
         k->terms[k->n++] = (po_mu_term){z->b, panel};
 }
 
-/* What stands for a channel: within its slice or, without slices, its half. */
+/* What stands for a channel: within its slice or, without slices, its part. */
 static void set_channel(build *z, bool sliced) {
     po_for_label *c = &z->map[z->p->c];
-    z->c = label(z, sliced ? "ci" : "c", sliced ? z->choice->n[SLICE] : z->p->half[1]);
+    z->c = label(z, sliced ? "ci" : "c", sliced ? z->choice->n[SLICE] : z->p->part[1]);
     *c = (po_for_label){1, {{z->c, 1}}};
     if (sliced)
         c->terms[c->n++] = (po_mu_term){z->cb, z->choice->n[SLICE]};
 }
 
+/* A tensor in registers inside the loop: labels of panels and rows, these, and lanes. */
+static po_mu_access registers(build *z, const char *name, uint32_t scope, uint32_t panel,
+                              const uint32_t *of, uint32_t n, uint32_t lane) {
+    po_mu *mu = z->s->mu;
+    int64_t dims[PO_MU_MAX_RANK] = {0};
+    uint32_t labels[PO_MU_MAX_RANK] = {0}, rank = 0;
+    if (panel != PO_NONE)
+        labels[rank++] = panel;
+    for (uint32_t i = 0; i < z->p->n_kept; i++)
+        if (z->kept[i] != PO_NONE)
+            labels[rank++] = z->kept[i];
+    for (uint32_t i = 0; i < n; i++)
+        labels[rank++] = of[i];
+    labels[rank++] = lane;
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = extent(mu, labels[i]);
+    uint32_t id = po_mu_add_tensor(mu, name, PO_MU_REGISTER, rank, dims);
+    mu->tensors[id].scope = scope;
+    return by(z, id, labels);
+}
+
+/* The sums of the inputs, level by level. */
 static void transform_inputs(build *z, uint32_t at, uint32_t to, int64_t sums) {
     const parts *p = z->p;
     po_mu *mu = z->s->mu;
     po_for_label *row = rows_of(z), *c = &z->map[p->c];
+    const uint32_t had = row->n, last = z->levels - 1;
     set_channel(z, false);
-    row->terms[row->n++] = (po_mu_term){z->h, 1};
-    c->terms[c->n++] = (po_mu_term){z->j, p->half[1]};
-    uint32_t u = sums == PRODUCTS ? z->u : label(z, "us", sums);
+    add_part(z, row, z->h, 1);
+    add_part(z, c, z->j, p->part[1]);
+    po_mu_access from = po_map_access(z->s, z->map, &p->n.s->in[p->n.a]);
+    row->n = had;
+    uint32_t u = sums == PRODUCTS ? z->u[last] : label(z, "us", sums);
     at = po_mu_add_loop(mu, kept_loops(z, at, z->rb == PO_NONE ? PO_MU_GRID : PO_MU_FOR),
                         PO_MU_LANES, z->c, 0);
-    po_mu_access out = by(z, to, (uint32_t[]){u, PO_NONE, z->c});
-    at_tile(z, &out, 1);
-    uint32_t quarters = table(z, "a", (int64_t[]){sums, 2, 2}, of_inputs);
-    uint32_t id = product(z, at, out, by(z, quarters, (uint32_t[]){u, z->h, z->j}),
-                          po_map_access(z->s, z->map, &p->n.s->in[p->n.a]));
-    mu->nodes[id].statement.ahead = 4 * p->half[1]; /* about two rows further */
-    mu->nodes[id].statement.ahead_of = 1;
-    row->n--;
+    uint32_t first = PO_NONE, quarters = table(z, "a", (int64_t[]){sums, 2, 2}, of_inputs);
+    if (last > 0) {
+        po_mu_access half =
+            registers(z, "r", at, PO_NONE, (uint32_t[]){z->u[0], z->h[1], z->j[1]}, 3, z->c);
+        first =
+            product(z, at, half, by(z, quarters, (uint32_t[]){z->u[0], z->h[0], z->j[0]}), from);
+        from = half;
+    }
+    po_mu_access out = by(z, to, (uint32_t[]){last > 0 ? z->u[0] : PO_NONE, u, PO_NONE, z->c});
+    at_tile(z, &out, 2);
+    uint32_t id =
+        product(z, at, out, by(z, quarters, (uint32_t[]){u, z->h[last], z->j[last]}), from);
+    po_mu_statement *reads = &mu->nodes[last > 0 ? first : id].statement;
+    reads->ahead = 2 * p->in * p->part[1]; /* about two rows further */
+    reads->ahead_of = 1;
 }
 
 /* Moves an access by a number of steps of a naive label. */
@@ -302,58 +373,80 @@ static void shift(build *z, po_mu_access *to, const po_mu_access *from, uint32_t
             po_mu_at(z->s->mu, to, x, n * po_mu_coef(&from->axes[x], label), PO_NONE);
 }
 
-/* A quarter of the weight, in panels: [panels][other axes][channels][panel]. */
-static po_mu_access quarter(build *z, const po_panels *panels, uint32_t packed, uint32_t channel,
-                            uint32_t output) {
+/* A part of the weight, in panels: [panels][other axes][channels][panel]. */
+static uint32_t weight_part(build *z, uint32_t statement, const po_panels *panels, uint32_t packed,
+                            int64_t channel, int64_t output) {
     const parts *p = z->p;
     po_mu_access a = po_panel_access(z->s, z->map, &p->n.s->in[p->n.b], panels, packed);
     uint32_t last = z->s->mu->tensors[packed].rank - 1;
     if (channel != 0)
-        po_mu_at(z->s->mu, &a, last - 1, p->half[1], PO_NONE);
+        po_mu_at(z->s->mu, &a, last - 1, channel * p->part[1], PO_NONE);
     if (output != 0)
-        po_mu_at(z->s->mu, &a, 0, p->half[2] / panels->panel, PO_NONE);
-    return a;
+        po_mu_at(z->s->mu, &a, 0, output * p->part[2] / panels->panel, PO_NONE);
+    return po_mu_operand(z->s->mu, statement, a);
 }
 
-/* Product u of quarters: m[u] += (sum of inputs) * (sum of weights). */
-static void multiply(build *z, uint32_t at, uint32_t u, uint32_t v, uint32_t m,
+/* A sum of parts of the weight: of two at each level; its item, and the operand that stands first.
+ */
+static uint32_t weight_sum(build *z, uint32_t id, const po_panels *panels, uint32_t packed,
+                           const sum_of_two *const *sums, uint32_t level, int64_t channel,
+                           int64_t output, uint32_t *first) {
+    po_mu *mu = z->s->mu;
+    if (level == z->levels) {
+        *first = weight_part(z, id, panels, packed, channel, output);
+        return po_mu_item_of(mu, id, PO_MU_OPERAND, *first, 0, 0);
+    }
+    const sum_of_two *q = sums[level];
+    uint32_t other;
+    uint32_t one = weight_sum(z, id, panels, packed, sums, level + 1, 2 * channel + q->channel,
+                              2 * output + q->output, first);
+    if (q->sign == 0)
+        return one;
+    uint32_t two = weight_sum(z, id, panels, packed, sums, level + 1,
+                              2 * channel + q->other_channel, 2 * output + q->other_output, &other);
+    return po_mu_item_of(mu, id, q->sign > 0 ? PO_MU_PLUS : PO_MU_MINUS, one, two, 0);
+}
+
+/* A product of parts: m[u] += (sum of inputs) * (sum of weights), by its numbers u at each level.
+ */
+static void multiply(build *z, uint32_t at, const uint32_t *u, uint32_t v, uint32_t m,
                      const po_panels *panels, uint32_t packed) {
     const parts *p = z->p;
-    const sum_of_two *q = &of_weights[u];
+    const sum_of_two *sums[MOST_LEVELS];
     const po_mu_access *from = &p->n.s->in[p->n.a];
     po_mu *mu = z->s->mu;
-    po_mu_access a, out = by(z, m, (uint32_t[]){z->b, PO_NONE, z->tile, z->k});
-    if (u >= SUMS && z->direct) {
+    po_mu_access a, out = by(z, m, (uint32_t[]){z->b, PO_NONE, PO_NONE, z->tile, z->k});
+    bool fetches = true;
+    if (u[0] >= SUMS && z->direct) {
         a = po_map_access(z->s, z->map, from);
-        shift(z, &a, from, p->kept[p->halved], u == SUMS ? 0 : 1);
-        shift(z, &a, from, p->c, u == SUMS ? 0 : p->half[1]);
+        shift(z, &a, from, p->kept[p->halved], u[0] == SUMS ? 0 : 1);
+        shift(z, &a, from, p->c, u[0] == SUMS ? 0 : p->part[1]);
     } else {
-        a = by(z, v, (uint32_t[]){PO_NONE, z->tile, z->c});
-        po_mu_at(mu, &a, 0, u, PO_NONE);
+        a = by(z, v, (uint32_t[]){PO_NONE, PO_NONE, z->tile, z->c});
+        for (uint32_t l = 0; l < z->levels; l++)
+            po_mu_at(mu, &a, l + 2 - z->levels, u[l], PO_NONE);
         if (z->cb != PO_NONE)
-            po_mu_at(mu, &a, 2, z->choice->n[SLICE], z->cb);
+            po_mu_at(mu, &a, 3, z->choice->n[SLICE], z->cb);
     }
-    po_mu_at(mu, &out, 1, u, PO_NONE);
-    uint32_t id = po_mu_add_statement(mu, at, PO_MU_ADD);
+    for (uint32_t l = 0; l < z->levels; l++) {
+        po_mu_at(mu, &out, l + 3 - z->levels, u[l], PO_NONE);
+        sums[l] = &of_weights[u[l]];
+        fetches = fetches && sums[l]->fetches;
+    }
+    uint32_t id = po_mu_add_statement(mu, at, PO_MU_ADD), one;
     po_mu_statement *s = &mu->nodes[id].statement;
     s->out = out;
     s->fresh = true;
     uint32_t x = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, a), 0, 0);
-    uint32_t one = po_mu_operand(mu, id, quarter(z, panels, packed, q->channel, q->output));
-    uint32_t y = po_mu_item_of(mu, id, PO_MU_OPERAND, one, 0, 0);
-    if (q->sign != 0) {
-        po_mu_access b = quarter(z, panels, packed, q->other_channel, q->other_output);
-        uint32_t other = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, b), 0, 0);
-        y = po_mu_item_of(mu, id, q->sign > 0 ? PO_MU_PLUS : PO_MU_MINUS, y, other, 0);
-    }
+    uint32_t y = weight_sum(z, id, panels, packed, sums, 0, 0, 0, &one);
     po_mu_item_of(mu, id, PO_MU_TIMES, x, y, 0);
     s = &mu->nodes[id].statement;
     s->lane = z->k;
     s->vectors = (uint32_t)(z->choice->n[PANEL] / PO_MU_VECTOR);
     s->row = z->tile;
     s->rows = (uint32_t)z->choice->n[ROWS];
-    if (q->fetches) { /* the next panel comes from memory meanwhile */
-        s->ahead = 2 * p->half[1] * panels->panel;
+    if (fetches) { /* the next panel comes from memory meanwhile */
+        s->ahead = p->in * p->part[1] * panels->panel;
         s->ahead_of = one;
     }
 }
@@ -367,46 +460,48 @@ static void multiply_all(build *z, uint32_t at, uint32_t v, uint32_t m) {
             panels.order[panels.n_order++] = x;
     panels.order[panels.n_order++] = p->w_c;
     uint32_t packed = po_pack_weight(z->s, &panels);
-    for (uint32_t u = 0; u < PRODUCTS; u++)
-        multiply(z, at, u, v, m, &panels, packed);
+    uint32_t u[MOST_LEVELS];
+    for (u[0] = 0; u[0] < PRODUCTS; u[0]++)
+        for (u[1] = 0; u[1] < (z->levels > 1 ? PRODUCTS : 1); u[1]++)
+            multiply(z, at, u, v, m, &panels, packed);
 }
 
-static void transform_outputs(build *z, uint32_t at, uint32_t from) {
+/* The outputs from the products, level by level. */
+static void transform_outputs(build *z, uint32_t at, uint32_t m) {
     const parts *p = z->p;
     const po_naive_step *n = &p->n;
     po_mu *mu = z->s->mu;
+    const uint32_t last = z->levels - 1;
     uint32_t lanes = po_mu_add_loop(mu, kept_loops(z, at, PO_MU_FOR), PO_MU_LANES, z->k, 0);
-    int64_t dims[PO_MU_MAX_RANK] = {p->half[2] / z->choice->n[PANEL]};
-    uint32_t labels[PO_MU_MAX_RANK] = {z->b}, rank = 1;
-    for (uint32_t i = 0; i < p->n_kept; i++, rank++) {
-        labels[rank] = z->kept[i];
-        dims[rank] = z->kept[i] == PO_NONE ? 1 : extent(mu, z->kept[i]);
-    }
-    const uint32_t halves[] = {z->h, z->g};
-    for (uint32_t i = 0; i < 2; i++, rank++) {
-        labels[rank] = halves[i];
-        dims[rank] = 2;
-    }
-    labels[rank] = z->k;
-    dims[rank++] = z->choice->n[PANEL];
-    uint32_t out = po_mu_add_tensor(mu, "p", PO_MU_REGISTER, rank, dims);
-    mu->tensors[out].scope = lanes;
-    po_mu_access m = by(z, from, (uint32_t[]){z->b, z->u, PO_NONE, z->k});
-    at_tile(z, &m, 2);
     uint32_t quarters = table(z, "o", (int64_t[]){2, 2, PRODUCTS}, of_outputs);
-    product(z, lanes, by(z, out, labels), by(z, quarters, (uint32_t[]){z->h, z->g, z->u}), m);
+    po_mu_access from =
+        by(z, m, (uint32_t[]){z->b, last > 0 ? z->u[0] : PO_NONE, z->u[last], PO_NONE, z->k});
+    at_tile(z, &from, 3);
+    if (last > 0) {
+        po_mu_access half =
+            registers(z, "q", lanes, z->b, (uint32_t[]){z->h[0], z->g[0], z->u[1]}, 3, z->k);
+        product(z, lanes, half, by(z, quarters, (uint32_t[]){z->h[0], z->g[0], z->u[0]}), from);
+        from = half;
+    }
+    uint32_t halves[2 * MOST_LEVELS];
+    for (uint32_t l = 0; l < z->levels; l++) {
+        halves[l] = z->h[l];
+        halves[z->levels + l] = z->g[l];
+    }
+    po_mu_access out = registers(z, "p", lanes, z->b, halves, 2 * z->levels, z->k);
+    product(z, lanes, out, by(z, quarters, (uint32_t[]){z->h[last], z->g[last], z->u[last]}), from);
     po_mu_access y = po_map_access(z->s, z->map, n->out);
     if (!n->tail) {
         uint32_t id = po_mu_add_statement(mu, lanes, PO_MU_SET);
         mu->nodes[id].statement.out = y;
-        po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, by(z, out, labels)), 0, 0);
+        po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, out), 0, 0);
         return;
     }
     po_mu_access replaced[PO_MU_MAX_INPUTS];
     for (uint32_t i = 0; i < n->tail->n_in; i++) {
         replaced[i].tensor = PO_NONE;
         if (n->tail->in[i].tensor == n->s->out.tensor)
-            replaced[i] = by(z, out, labels);
+            replaced[i] = out;
     }
     uint32_t id = po_map_statement(z->s, lanes, z->map, n->tail, &y, replaced);
     mu->nodes[id].statement.fused = false;
@@ -428,16 +523,17 @@ static void spread(build *z, uint32_t id, int64_t gap) {
 
 static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     parts p;
-    find_parts(s->naive, step, &p);
+    find_parts(s->naive, step, choice->n[LEVELS], &p);
     build z = {.s = s, .p = &p, .choice = choice, .map = po_for_labels(s)};
+    z.levels = (uint32_t)choice->n[LEVELS];
     po_mu *mu = s->mu;
     const char *name = s->naive->nodes[step].name;
     int64_t panel = choice->n[PANEL];
     prepare(&z);
     bool whole = z.rb == PO_NONE;
-    int64_t sums = z.direct ? SUMS : PRODUCTS;
-    uint32_t v = po_mu_add_tensor(mu, "v", whole ? PO_MU_DEVICE : PO_MU_SHARED, 3,
-                                  (int64_t[]){sums, z.rows, p.half[1]});
+    int64_t sums = z.direct ? SUMS : PRODUCTS, outer_sums = z.levels > 1 ? PRODUCTS : 1;
+    uint32_t v = po_mu_add_tensor(mu, "v", whole ? PO_MU_DEVICE : PO_MU_SHARED, 4,
+                                  (int64_t[]){outer_sums, sums, z.rows, p.part[1]});
     uint32_t outer;
     if (whole) {
         transform_inputs(&z, po_mu_add_step(mu, po_arena_printf(s->arena, "%s, inputs", name)), v,
@@ -449,37 +545,37 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
         transform_inputs(&z, block, v, sums);
         outer = loop(&z, block, PO_MU_FOR, z.b);
     }
-    uint32_t m = po_mu_add_tensor(mu, "m", PO_MU_SHARED, 4,
-                                  (int64_t[]){p.half[2] / panel, PRODUCTS, z.rows, panel});
+    uint32_t m =
+        po_mu_add_tensor(mu, "m", PO_MU_SHARED, 5,
+                         (int64_t[]){p.part[2] / panel, outer_sums, PRODUCTS, z.rows, panel});
     mu->tensors[m].scope = mu->nodes[outer].kind == PO_MU_LOOP ? outer : PO_NONE;
     if (z.cb != PO_NONE)
         set_channel(&z, true);
     else
-        z.map[p.c].n--;
+        z.map[p.c].n -= z.levels;
     multiply_all(&z, loop(&z, outer, PO_MU_FOR, z.cb), v, m);
     po_for_label *row = rows_of(&z), *k = &z.map[p.n.lane];
-    row->terms[row->n++] = (po_mu_term){z.h, 1};
-    k->terms[k->n++] = (po_mu_term){z.g, p.half[2]};
+    add_part(&z, row, z.h, 1);
+    add_part(&z, k, z.g, p.part[2]);
     transform_outputs(&z, outer, m);
     spread(&z, v, PAD);
     spread(&z, m, 0);
 }
 
 static int64_t family(const po_choice *choice) {
-    (void)choice;
-    return 0;
+    return choice->n[LEVELS];
 }
 
 static void tell(const po_choice *choice, po_text *text) {
-    po_text_printf(text, "Strassen, slices of %lld, tile %lldx%lld, blocks of %lld",
-                   (long long)choice->n[SLICE], (long long)choice->n[ROWS],
-                   (long long)choice->n[PANEL], (long long)choice->n[BLOCK]);
+    po_text_printf(text, "Strassen%s, slices of %lld, tile %lldx%lld, blocks of %lld",
+                   choice->n[LEVELS] > 1 ? " twice" : "", (long long)choice->n[SLICE],
+                   (long long)choice->n[ROWS], (long long)choice->n[PANEL],
+                   (long long)choice->n[BLOCK]);
 }
 
 /* An output is up to four products of sums of two, of which one way or the other two would do. */
 static double magnifies(const po_choice *choice) {
-    (void)choice;
-    return 6;
+    return choice->n[LEVELS] > 1 ? 36 : 6;
 }
 
 const po_scheduler po_schedule_strassen = {"strassen", PO_ROUNDS, list,      apply,
