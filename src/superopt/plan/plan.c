@@ -82,13 +82,23 @@ static po_status add_steps(planning *p, uint32_t plan) {
             PO_TRY(keep_open(p, naive, node, &s));
         if (p->options->like)
             po_plan_keep_alike(p, &s);
+        uint32_t n = 0;
         for (uint32_t i = 0; i < s.n; i++) {
             po_standalone_step lone;
             const po_mu *mu = po_plan_standalone(p->scratch, naive, node, &s.choices[i], &lone);
+            po_mu_cost cost;
+            po_mu_cost_of(mu, &cost);
+            /* What holds more than a block may would take its region with it. */
+            if ((int64_t)cost.shared > PO_SHARED_BYTES && n + s.n - i > 1)
+                continue;
             lone.last = p->last;
-            s.form[i] = po_plan_add_variant(p, mu, &lone, 0);
-            p->wide[s.form[i]] = s.wide[i];
+            s.form[n] = po_plan_add_variant(p, mu, &lone, 0);
+            s.choices[n] = s.choices[i];
+            s.wide[n] = s.wide[i];
+            p->wide[s.form[n]] = s.wide[n];
+            n++;
         }
+        s.n = n;
         PO_PUSH(p->scratch, p->steps, p->n_steps, p->cap_steps, s);
     }
     return PO_OK;
@@ -359,9 +369,6 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
     to->steps = rows;
 }
 
-/* Bytes of cache that one block may take. */
-enum { SHARED_LIMIT = 4 << 20 };
-
 /* Bands that are not what a muGraph can be are no bands. */
 static po_status build_checked(planning *p, uint32_t plan, bool measured) {
     build(p, p->arena, plan, measured);
@@ -370,7 +377,7 @@ static po_status build_checked(planning *p, uint32_t plan, bool measured) {
         any |= p->steps[i].plan == plan && p->steps[i].band != PO_NONE;
     if (!any)
         return PO_OK;
-    po_status status = po_mu_check(p->ctx, p->plans[plan].mu, SHARED_LIMIT);
+    po_status status = po_mu_check(p->ctx, p->plans[plan].mu, PO_SHARED_BYTES);
     if (status != PO_BAD_INPUT)
         return status;
     po_log(p->ctx, "no bands: %s", p->ctx->error.message);

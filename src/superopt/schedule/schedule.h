@@ -34,6 +34,7 @@ void po_schedule_start(po_schedule *s, po_arena *arena, const po_mu *naive, bool
 void po_schedule_finish(po_schedule *s);
 
 enum { PO_CHOICE_NUMBERS = 6, PO_CHOICES_MAX = 24 };
+enum { PO_SHARED_BYTES = 4 << 20 }; /* of cache that one block may take */
 
 /* What working something in another way does to its result. --accuracy exact admits the first two.
  */

@@ -9,12 +9,15 @@
 #include "base/num.h"
 #include "superopt/schedule/internal.h"
 
-/* Of po_choice.n. BLOCK: rows of a part of the halved label. */
-enum { SLICE, PANEL, ROWS, BLOCK, LEVELS };
+/* Of po_choice.n. BLOCK: rows of a part of the halved label. BY_SLICES: the inputs' sums are made
+ * slice by slice, for all panels, rather than for all slices. */
+enum { SLICE, PANEL, ROWS, BLOCK, LEVELS, BY_SLICES };
 enum { PRODUCTS = 7, PAD = 16, MOST_KEPT = 3, MOST_LEVELS = 2 };
 enum {
     ENOUGH = 16 /* of a label, to halve it rather than one inside of it */,
-    MOST_PANEL = 196608 /* floats: all parts of a panel stay in the second cache */
+    MOST_PANEL = 196608 /* floats: all parts of a panel stay in the second cache */,
+    MOST_SUMS = 524288,  /* floats of the inputs' sums, of which a block holds no more, */
+    SLICED_SUMS = 327680 /* and of a slice */
 };
 /* By the times that the algorithm is used. */
 static const struct {
@@ -168,21 +171,29 @@ static uint32_t list_level(const po_mu *naive, uint32_t step, const po_isa *isa,
         p.part[1] < of_level[levels].least_lanes || p.part[2] < of_level[levels].least_lanes)
         return n;
     const bool narrow = po_panel_parts(isa, (const int64_t[]){32, 14}) > 1;
+    const int64_t block = block_of(naive, &p, of_level[levels].least_rows);
+    const int64_t each =
+        (levels > 1 ? PRODUCTS * PRODUCTS : PRODUCTS) * p.tiles / p.part[0] * block;
+    const bool by_slices = block < p.part[0] && each * p.part[1] > MOST_SUMS;
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
         const int64_t *panel = tiles[i].panel;
         int64_t slice = MOST_PANEL / (p.in * p.in * panel[0]);
+        if (by_slices && slice > SLICED_SUMS / each)
+            slice = SLICED_SUMS / each;
         slice -= slice % PO_MU_VECTOR;
-        while (p.part[1] % slice != 0)
+        while (slice > 0 && p.part[1] % slice != 0)
             slice -= PO_MU_VECTOR;
         if (tiles[i].levels != levels || tiles[i].narrow != narrow || p.part[2] % panel[0] != 0 ||
-            slice < INT64_C(2) * PO_MU_VECTOR || n == PO_CHOICES_MAX)
+            slice < INT64_C(2) * PO_MU_VECTOR || n == PO_CHOICES_MAX ||
+            (by_slices && each * (slice + PAD + p.part[2]) * 4 > PO_SHARED_BYTES))
             continue;
         choices[n] = (po_choice){.how = &po_schedule_strassen};
         choices[n].n[SLICE] = slice;
         choices[n].n[PANEL] = panel[0];
         choices[n].n[ROWS] = panel[1];
+        choices[n].n[BLOCK] = block;
         choices[n].n[LEVELS] = levels;
-        choices[n++].n[BLOCK] = block_of(naive, &p, of_level[levels].least_rows);
+        choices[n++].n[BY_SLICES] = by_slices;
     }
     return n;
 }
@@ -314,14 +325,14 @@ static void set_channel(build *z, bool sliced) {
         c->terms[c->n++] = (po_mu_term){z->cb, z->choice->n[SLICE]};
 }
 
-/* A tensor in registers inside the loop: labels of panels and rows, these, and lanes. */
-static po_mu_access registers(build *z, const char *name, uint32_t scope, uint32_t panel,
+/* A tensor in registers inside the loop: labels of pieces and rows, these, and lanes. */
+static po_mu_access registers(build *z, const char *name, uint32_t scope, uint32_t piece,
                               const uint32_t *of, uint32_t n, uint32_t lane) {
     po_mu *mu = z->s->mu;
     int64_t dims[PO_MU_MAX_RANK] = {0};
     uint32_t labels[PO_MU_MAX_RANK] = {0}, rank = 0;
-    if (panel != PO_NONE)
-        labels[rank++] = panel;
+    if (piece != PO_NONE)
+        labels[rank++] = piece;
     for (uint32_t i = 0; i < z->p->n_kept; i++)
         if (z->kept[i] != PO_NONE)
             labels[rank++] = z->kept[i];
@@ -341,7 +352,9 @@ static void transform_inputs(build *z, uint32_t at, uint32_t to, int64_t sums) {
     po_mu *mu = z->s->mu;
     po_for_label *row = rows_of(z), *c = &z->map[p->c];
     const uint32_t had = row->n, last = z->levels - 1;
-    set_channel(z, false);
+    const bool by_slices = z->choice->n[BY_SLICES] != 0;
+    const uint32_t slice = by_slices ? z->cb : PO_NONE;
+    set_channel(z, by_slices);
     add_part(z, row, z->h, 1);
     add_part(z, c, z->j, p->part[1]);
     po_mu_access from = po_map_access(z->s, z->map, &p->n.s->in[p->n.a]);
@@ -352,13 +365,14 @@ static void transform_inputs(build *z, uint32_t at, uint32_t to, int64_t sums) {
     uint32_t first = PO_NONE, quarters = table(z, "a", (int64_t[]){sums, 2, 2}, of_inputs);
     if (last > 0) {
         po_mu_access half =
-            registers(z, "r", at, PO_NONE, (uint32_t[]){z->u[0], z->h[1], z->j[1]}, 3, z->c);
+            registers(z, "r", at, slice, (uint32_t[]){z->u[0], z->h[1], z->j[1]}, 3, z->c);
         first =
             product(z, at, half, by(z, quarters, (uint32_t[]){z->u[0], z->h[0], z->j[0]}), from);
         from = half;
     }
-    po_mu_access out = by(z, to, (uint32_t[]){last > 0 ? z->u[0] : PO_NONE, u, PO_NONE, z->c});
-    at_tile(z, &out, 2);
+    po_mu_access out =
+        by(z, to, (uint32_t[]){slice, last > 0 ? z->u[0] : PO_NONE, u, PO_NONE, z->c});
+    at_tile(z, &out, 3);
     uint32_t id =
         product(z, at, out, by(z, quarters, (uint32_t[]){u, z->h[last], z->j[last]}), from);
     po_mu_statement *reads = &mu->nodes[last > 0 ? first : id].statement;
@@ -422,11 +436,12 @@ static void multiply(build *z, uint32_t at, const uint32_t *u, uint32_t v, uint3
         shift(z, &a, from, p->kept[p->halved], u[0] == SUMS ? 0 : 1);
         shift(z, &a, from, p->c, u[0] == SUMS ? 0 : p->part[1]);
     } else {
-        a = by(z, v, (uint32_t[]){PO_NONE, PO_NONE, z->tile, z->c});
+        const bool by_slices = z->choice->n[BY_SLICES] != 0;
+        a = by(z, v, (uint32_t[]){by_slices ? z->cb : PO_NONE, PO_NONE, PO_NONE, z->tile, z->c});
         for (uint32_t l = 0; l < z->levels; l++)
-            po_mu_at(mu, &a, l + 2 - z->levels, u[l], PO_NONE);
-        if (z->cb != PO_NONE)
-            po_mu_at(mu, &a, 3, z->choice->n[SLICE], z->cb);
+            po_mu_at(mu, &a, l + 3 - z->levels, u[l], PO_NONE);
+        if (z->cb != PO_NONE && !by_slices)
+            po_mu_at(mu, &a, 4, z->choice->n[SLICE], z->cb);
     }
     for (uint32_t l = 0; l < z->levels; l++) {
         po_mu_at(mu, &out, l + 3 - z->levels, u[l], PO_NONE);
@@ -530,30 +545,36 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     const char *name = s->naive->nodes[step].name;
     int64_t panel = choice->n[PANEL];
     prepare(&z);
-    bool whole = z.rb == PO_NONE;
+    const bool whole = z.rb == PO_NONE, by_slices = choice->n[BY_SLICES] != 0;
     int64_t sums = z.direct ? SUMS : PRODUCTS, outer_sums = z.levels > 1 ? PRODUCTS : 1;
-    uint32_t v = po_mu_add_tensor(mu, "v", whole ? PO_MU_DEVICE : PO_MU_SHARED, 4,
-                                  (int64_t[]){outer_sums, sums, z.rows, p.part[1]});
-    uint32_t outer;
+    const int64_t slices = by_slices ? p.part[1] / choice->n[SLICE] : 1;
+    uint32_t v =
+        po_mu_add_tensor(mu, "v", whole ? PO_MU_DEVICE : PO_MU_SHARED, 5,
+                         (int64_t[]){slices, outer_sums, sums, z.rows, p.part[1] / slices});
+    uint32_t block = PO_NONE, outer, inner;
     if (whole) {
         transform_inputs(&z, po_mu_add_step(mu, po_arena_printf(s->arena, "%s, inputs", name)), v,
                          sums);
         outer = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.b);
     } else {
-        uint32_t block = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.rb);
-        mu->tensors[v].scope = block;
-        transform_inputs(&z, block, v, sums);
-        outer = loop(&z, block, PO_MU_FOR, z.b);
+        block = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.rb);
+        inner = by_slices ? loop(&z, block, PO_MU_FOR, z.cb) : block;
+        mu->tensors[v].scope = inner;
+        transform_inputs(&z, inner, v, sums);
+        outer = loop(&z, inner, PO_MU_FOR, z.b);
     }
     uint32_t m =
         po_mu_add_tensor(mu, "m", PO_MU_SHARED, 5,
                          (int64_t[]){p.part[2] / panel, outer_sums, PRODUCTS, z.rows, panel});
-    mu->tensors[m].scope = mu->nodes[outer].kind == PO_MU_LOOP ? outer : PO_NONE;
-    if (z.cb != PO_NONE)
+    mu->tensors[m].scope = by_slices                             ? block
+                           : mu->nodes[outer].kind == PO_MU_LOOP ? outer
+                                                                 : PO_NONE;
+    z.map[p.c].n -= z.levels;
+    if (z.cb != PO_NONE && !by_slices)
         set_channel(&z, true);
-    else
-        z.map[p.c].n -= z.levels;
-    multiply_all(&z, loop(&z, outer, PO_MU_FOR, z.cb), v, m);
+    multiply_all(&z, by_slices ? outer : loop(&z, outer, PO_MU_FOR, z.cb), v, m);
+    if (by_slices)
+        outer = loop(&z, block, PO_MU_FOR, z.b);
     po_for_label *row = rows_of(&z), *k = &z.map[p.n.lane];
     add_part(&z, row, z.h, 1);
     add_part(&z, k, z.g, p.part[2]);
@@ -567,10 +588,10 @@ static int64_t family(const po_choice *choice) {
 }
 
 static void tell(const po_choice *choice, po_text *text) {
-    po_text_printf(text, "Strassen%s, slices of %lld, tile %lldx%lld, blocks of %lld",
-                   choice->n[LEVELS] > 1 ? " twice" : "", (long long)choice->n[SLICE],
-                   (long long)choice->n[ROWS], (long long)choice->n[PANEL],
-                   (long long)choice->n[BLOCK]);
+    po_text_printf(text, "Strassen%s, %sslices of %lld, tile %lldx%lld, blocks of %lld",
+                   choice->n[LEVELS] > 1 ? " twice" : "", choice->n[BY_SLICES] ? "by " : "",
+                   (long long)choice->n[SLICE], (long long)choice->n[ROWS],
+                   (long long)choice->n[PANEL], (long long)choice->n[BLOCK]);
 }
 
 /* An output is up to four products of sums of two, of which one way or the other two would do. */

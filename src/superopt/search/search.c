@@ -54,8 +54,6 @@ static search_plan shrunk_plan(const search_problem *q, const search_plan *plan)
     return to;
 }
 
-enum { SHARED_LIMIT = 4 << 20 };
-
 static void emit(const search_problem *p, const search_plan *plan, po_schedule *to) {
     if (p->gpu)
         gpu_emit(p, plan, to);
@@ -92,7 +90,7 @@ static po_status check_one(po_ctx *ctx, void *user, uint32_t i) {
         return PO_OK;
     return refused(ctx,
                    search_same_as(ctx, c->reference, plan->s.mu, c->p->gpu ? NULL : plan->s.packed,
-                                  plan->s.n_packed, SHARED_LIMIT),
+                                  plan->s.n_packed, PO_SHARED_BYTES),
                    plan);
 }
 
