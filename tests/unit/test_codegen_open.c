@@ -112,6 +112,12 @@ static const struct {
      " y = Conv(a, w: f32[96,96,1,1] random 1)\n}",
      {30, 26},
      {{30, {-1, "p0"}}, {26, {-1, "p1"}}, {30, {-1, "p0"}}, {26, {-1, "p1"}}}},
+    /* halves of halves: up to three rows are worked beyond the map */
+    {"1x1 of many channels",
+     "graph g (x: f32[1,512,9,13]) -> (y) {\n a = Tanh(x)\n"
+     " y = Conv(a, w: f32[512,512,1,1] random 1)\n}",
+     {9, 13},
+     {{9, {-1, "p0"}}, {13, {-1, "p1"}}, {9, {-1, "p0"}}, {13, {-1, "p1"}}}},
     {"tokens of samples",
      "graph g (x: f32[5,65,96]) -> (y) {\n a = Tanh(x)\n y = MatMul(a, w: f32[96,128] random 1)\n}",
      {5, 65},

@@ -6,8 +6,8 @@
 /* Halves of 15 rows are 8 pairs, worked in blocks of 4: 4 times 14 places, 56. */
 static const char map[] =
     "graph g (x: f32[1,8,15,14]) -> (y) {\n"
-    " a = Conv(x, w: f32[512,8,1,1] random 1) {kernel_shape=[1, 1]}\n b = Relu(a)\n"
-    " y = Conv(b, v: f32[1024,512,1,1] random 2) {kernel_shape=[1, 1]}\n}";
+    " a = Conv(x, w: f32[256,8,1,1] random 1) {kernel_shape=[1, 1]}\n b = Relu(a)\n"
+    " y = Conv(b, v: f32[512,256,1,1] random 2) {kernel_shape=[1, 1]}\n}";
 
 static bool in_parts(uint32_t n_known, int64_t third) {
     static const char *const names[] = {"p0", "p1", "p2"};

@@ -24,7 +24,7 @@ static const struct {
     uint32_t most_kept;  /* labels of rows: a register tile has 8 axes */
     int64_t least_rows;  /* of a part, for a gain */
     int64_t least_lanes; /* the same of channels and outputs */
-} of_level[MOST_LEVELS + 1] = {[1] = {MOST_KEPT, 48, 48}, [2] = {2, 32, 96}};
+} of_level[MOST_LEVELS + 1] = {[1] = {MOST_KEPT, 48, 48}, [2] = {2, 32, 128}};
 /* Lanes of a panel and rows of a tile, the best guess first. A tile of one vector reads the fewest
  * bytes of the weights for a multiplication, which come from the second cache: two vectors for each
  * that is multiplied, or four where halves are halved, and those leave no other choice. */
