@@ -45,7 +45,8 @@ static double magnitude(const po_datum *d) {
 }
 
 /* Every float of the feed moved by a part of it, up or down. */
-static po_status move_feed(po_runner *r, po_arena *arena, const po_feed *feed, po_feed *moved) {
+static po_status move_feed(po_runner *r, po_arena *arena, const po_feed *feed, uint32_t draw,
+                           po_feed *moved) {
     float by = (float)(po_verify_quantises(r->spec->graph) ? before_steps : last_bit);
     po_datum *data = po_arena_memdup(arena, feed->data, sizeof *data * feed->n);
     for (uint32_t k = 0; k < feed->n; k++) {
@@ -57,8 +58,8 @@ static po_status move_feed(po_runner *r, po_arena *arena, const po_feed *feed, p
         const float *from = t->data;
         float *to = po_tensor_data(copy);
         for (int64_t i = 0; i < t->count; i++)
-            to[i] =
-                from[i] * (1 + (po_random_u64(r->spec->seed, 99 + k, (uint64_t)i) & 1 ? by : -by));
+            to[i] = from[i] *
+                    (1 + (po_random_u64(r->spec->seed + draw, 99 + k, (uint64_t)i) & 1 ? by : -by));
         data[k].tensor = copy;
     }
     *moved = (po_feed){feed->n, feed->names, data};
@@ -66,15 +67,18 @@ static po_status move_feed(po_runner *r, po_arena *arena, const po_feed *feed, p
 }
 
 /* How far rounding alone moves each output on this set: the original without graph optimisation,
- * and with its inputs moved. */
+ * and with its inputs moved. What is near a tie (the largest of many exponents) falls to the other
+ * side in some draws only. */
 static po_status measure_noise(po_runner *r, const po_feed *feed, po_arena *scratch,
                                const po_datum *expected) {
     po_feed moved;
     po_runner_mark(r, PO_STAGE_COMPARE);
     for (uint32_t i = 0; i < r->n_outputs; i++)
         r->outputs[i].noise = 0;
-    PO_TRY(move_feed(r, scratch, feed, &moved));
-    PO_TRY(add_noise(r, r->original, &moved, scratch, expected));
+    for (uint32_t draw = 0; draw < DRAWS; draw++) {
+        PO_TRY(move_feed(r, scratch, feed, draw, &moved));
+        PO_TRY(add_noise(r, r->original, &moved, scratch, expected));
+    }
     if (!r->plain)
         PO_TRY(po_session_open(
             r->ctx, r->arena, r->ort, r->spec->original,
