@@ -2,46 +2,17 @@
  * and outputs in halves, 7 products of quarters for 8, or 49 of sixteenths for 64. Rows are halved
  * by turns, even and odd ones, so that what a half is does not hang on how many there are. The
  * inputs' sums are made first, for all rows or, where there are many, block by block; the weights'
- * sums are made in registers, where a tile of rows reads a vector of each of two quarters, so that
- * the model keeps its own weights and nothing is written for them.
+ * sums are made in registers, where a tile of rows reads a vector of each of two quarters, or of
+ * four parts, so that the model keeps its own weights and nothing is written for them.
  *
  * V. Strassen, "Gaussian elimination is not optimal", Numerische Mathematik 13 (1969). */
-#include "base/num.h"
-#include "superopt/schedule/internal.h"
-
-/* Of po_choice.n. BLOCK: rows of a part of the halved label. BY_SLICES: the inputs' sums are made
- * slice by slice, for all panels, rather than for all slices. */
-enum { SLICE, PANEL, ROWS, BLOCK, LEVELS, BY_SLICES };
-enum { PRODUCTS = 7, PAD = 16, MOST_KEPT = 3, MOST_LEVELS = 2 };
-enum {
-    ENOUGH = 16 /* of a label, to halve it rather than one inside of it */,
-    MOST_PANEL = 196608 /* floats: all parts of a panel stay in the second cache */,
-    MOST_SUMS = 524288,  /* floats of the inputs' sums, of which a block holds no more, */
-    SLICED_SUMS = 327680 /* and of a slice */
-};
-/* By the times that the algorithm is used. */
-static const struct {
-    uint32_t most_kept;  /* labels of rows: a register tile has 8 axes */
-    int64_t least_rows;  /* of a part, for a gain */
-    int64_t least_lanes; /* the same of channels and outputs */
-} of_level[MOST_LEVELS + 1] = {[1] = {MOST_KEPT, 48, 48}, [2] = {2, 32, 128}};
-/* Lanes of a panel and rows of a tile, the best guess first. A tile of one vector reads the fewest
- * bytes of the weights for a multiplication, which come from the second cache: two vectors for each
- * that is multiplied, or four where halves are halved, and those leave no other choice. */
-static const struct {
-    int64_t levels, panel[2];
-    bool narrow; /* for machines whose registers hold no row of wider panels in one part */
-} tiles[] = {{1, {16, 22}, false},
-             {1, {48, 8}, false},
-             {1, {64, 6}, false},
-             {1, {16, 14}, true},
-             {2, {16, 22}, false}};
+#include "superopt/schedule/strassen.h"
 
 #define N(x)                                                                                       \
     { x, 1 }
 /* Quarters 11, 12, 21, 22 of inputs (row, channel) by product; those that are quarters themselves
  * stand last. */
-static const po_rational of_inputs[PRODUCTS * 4] = {
+static const po_rational of_inputs[PO_STRASSEN_PRODUCTS * 4] = {
     N(1), N(0), N(0), N(1), N(-1), N(0), N(1), N(0), N(0), N(1), N(0), N(-1), N(0), N(0),
     N(1), N(1), N(1), N(1), N(0),  N(0), N(1), N(0), N(0), N(0), N(0), N(0),  N(0), N(1)};
 enum { SUMS = 5 /* products of sums of inputs */ };
@@ -52,175 +23,34 @@ typedef struct sum_of_two {
     uint8_t other_channel, other_output;
     bool fetches; /* the next panel's of its first quarter: each is fetched by one product */
 } sum_of_two;
-static const sum_of_two of_weights[PRODUCTS] = {
+static const sum_of_two of_weights[PO_STRASSEN_PRODUCTS] = {
     {0, 0, 1, 1, 1, false}, {0, 0, 1, 0, 1, false}, {1, 0, 1, 1, 1, false}, {0, 0, 0, 0, 0, true},
     {1, 1, 0, 0, 0, true},  {0, 1, -1, 1, 1, true}, {1, 0, -1, 0, 0, true}};
 /* Products by quarter of the outputs (row, output). */
-static const po_rational of_outputs[4 * PRODUCTS] = {
+static const po_rational of_outputs[4 * PO_STRASSEN_PRODUCTS] = {
     N(1), N(0), N(1), N(0), N(-1), N(0), N(1), N(0), N(0), N(0), N(0),  N(1), N(1), N(0),
     N(0), N(0), N(0), N(1), N(0),  N(0), N(1), N(1), N(1), N(0), N(-1), N(0), N(1), N(0)};
 #undef N
-
-typedef struct parts {
-    po_naive_step n;
-    uint32_t n_kept, kept[MOST_KEPT]; /* of the inputs */
-    uint32_t halved;                  /* of those, by number */
-    uint32_t c, w_k, w_c;             /* channels; axes of the weight */
-    int64_t in;                       /* how many parts along each */
-    int64_t part[3];                  /* rows, channels, outputs of one */
-    int64_t tiles;                    /* rows of a part by the other kept labels */
-} parts;
 
 static int64_t extent(const po_mu *mu, uint32_t label) {
     return mu->labels[label].extent;
 }
 
-static bool lone_label(const po_mu_index *index, uint32_t label) {
-    return index->n == 1 && index->terms[0].label == label && index->terms[0].coef == 1 &&
-           index->offset == 0;
-}
-
-/* The weight's axes: outputs, channels, and such of one element. */
-static bool find_weight(const po_mu *mu, parts *p) {
-    const po_mu_access *b = &p->n.s->in[p->n.b];
-    const po_mu_tensor *t = &mu->tensors[b->tensor];
-    p->w_k = po_access_axis(mu, b, p->n.lane);
-    p->w_c = po_access_axis(mu, b, p->c);
-    if (t->place != PO_MU_WEIGHT || t->rank >= PO_MU_MAX_RANK || p->w_k == PO_NONE ||
-        p->w_c == PO_NONE)
-        return false;
-    for (uint32_t x = 0; x < t->rank; x++)
-        if (x == p->w_k   ? !lone_label(&b->axes[x], p->n.lane)
-            : x == p->w_c ? !lone_label(&b->axes[x], p->c)
-                          : b->axes[x].n > 0)
-            return false;
-    return true;
-}
-
-/* The first label that is long enough, else the longest. */
-static uint32_t find_halved(const po_mu *mu, const parts *p) {
-    uint32_t longest = 0;
-    for (uint32_t i = 0; i < p->n_kept; i++) {
-        if (extent(mu, p->kept[i]) >= ENOUGH)
-            return i;
-        longest = extent(mu, p->kept[i]) > extent(mu, p->kept[longest]) ? i : longest;
-    }
-    return longest;
-}
-
-static bool find_parts(const po_mu *mu, uint32_t step, int64_t levels, parts *p) {
-    *p = (parts){.c = PO_NONE, .in = INT64_C(1) << levels};
-    if (!po_naive_step_of(mu, step, &p->n) || !p->n.product || !p->n.s->fresh)
-        return false;
-    const po_mu_access *a = &p->n.s->in[p->n.a], *o = p->n.out;
-    const po_mu_tensor *t = &mu->tensors[a->tensor];
-    if (t->rank < 2 || (t->place != PO_MU_DEVICE && t->place != PO_MU_INPUT))
-        return false;
-    const po_mu_index *last = po_mu_last_axis(mu, a);
-    if (last->n != 1 || !lone_label(last, last->terms[0].label) ||
-        !po_is_reduced(mu, &p->n, last->terms[0].label))
-        return false;
-    p->c = last->terms[0].label;
-    for (uint32_t x = 0; x + 1 < t->rank; x++) {
-        int64_t least, most;
-        if (a->axes[x].n == 0)
-            continue;
-        uint32_t label = a->axes[x].terms[0].label;
-        po_mu_range(mu, a, x, &least, &most);
-        if (a->axes[x].n > 1 || p->n_kept == of_level[levels].most_kept ||
-            po_is_reduced(mu, &p->n, label) || po_access_axis(mu, a, label) != x || least < 0 ||
-            most >= t->dims[x])
-            return false;
-        p->kept[p->n_kept++] = label;
-    }
-    if (p->n_kept == 0 || !find_weight(mu, p))
-        return false;
-    for (uint32_t x = 0; x < mu->tensors[o->tensor].rank; x++)
-        if (o->axes[x].n > 1 || (o->axes[x].n == 1 && o->axes[x].terms[0].coef != 1))
-            return false;
-    p->halved = find_halved(mu, p);
-    const uint32_t rows = p->kept[p->halved];
-    p->part[0] = po_ceil_div(extent(mu, rows), p->in);
-    p->part[1] = extent(mu, p->c) / p->in;
-    p->part[2] = extent(mu, p->n.lane) / p->in;
-    p->tiles = p->part[0];
-    for (uint32_t i = 0; i < p->n_kept; i++)
-        p->tiles *= i != p->halved ? extent(mu, p->kept[i]) : 1;
-    bool even = extent(mu, rows) % p->in == 0;
-    return (even || (t->place == PO_MU_DEVICE && po_ends_outside(mu, o, rows))) &&
-           extent(mu, rows) > 1 && extent(mu, p->c) % (p->in * PO_MU_VECTOR) == 0 &&
-           extent(mu, p->n.lane) % (p->in * PO_MU_VECTOR) == 0;
-}
-
-/* Rows of a part of the halved label that make a block: the least divisor that gives enough rows,
- * of one sample where there are several. */
-static int64_t block_of(const po_mu *mu, const parts *p, int64_t enough) {
-    int64_t of_one = 1;
-    for (uint32_t i = p->halved + 1; i < p->n_kept; i++)
-        of_one *= extent(mu, p->kept[i]);
-    for (int64_t rows = 1; rows < p->part[0]; rows++)
-        if (p->part[0] % rows == 0 && rows * of_one >= enough)
-            return rows;
-    return p->part[0];
-}
-
-static uint32_t list_level(const po_mu *naive, uint32_t step, const po_isa *isa, int64_t levels,
-                           po_choice *choices, uint32_t n) {
-    parts p;
-    if (!find_parts(naive, step, levels, &p) || p.tiles < of_level[levels].least_rows ||
-        p.part[1] < of_level[levels].least_lanes || p.part[2] < of_level[levels].least_lanes)
-        return n;
-    const bool narrow = po_panel_parts(isa, (const int64_t[]){32, 14}) > 1;
-    const int64_t block = block_of(naive, &p, of_level[levels].least_rows);
-    const int64_t each =
-        (levels > 1 ? PRODUCTS * PRODUCTS : PRODUCTS) * p.tiles / p.part[0] * block;
-    const bool by_slices = block < p.part[0] && each * p.part[1] > MOST_SUMS;
-    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
-        const int64_t *panel = tiles[i].panel;
-        int64_t slice = MOST_PANEL / (p.in * p.in * panel[0]);
-        if (by_slices && slice > SLICED_SUMS / each)
-            slice = SLICED_SUMS / each;
-        slice -= slice % PO_MU_VECTOR;
-        while (slice > 0 && p.part[1] % slice != 0)
-            slice -= PO_MU_VECTOR;
-        if (tiles[i].levels != levels || tiles[i].narrow != narrow || p.part[2] % panel[0] != 0 ||
-            slice < INT64_C(2) * PO_MU_VECTOR || n == PO_CHOICES_MAX ||
-            (by_slices && each * (slice + PAD + p.part[2]) * 4 > PO_SHARED_BYTES))
-            continue;
-        choices[n] = (po_choice){.how = &po_schedule_strassen};
-        choices[n].n[SLICE] = slice;
-        choices[n].n[PANEL] = panel[0];
-        choices[n].n[ROWS] = panel[1];
-        choices[n].n[BLOCK] = block;
-        choices[n].n[LEVELS] = levels;
-        choices[n++].n[BY_SLICES] = by_slices;
-    }
-    return n;
-}
-
-static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
-                     uint32_t n) {
-    for (int64_t levels = 1; levels <= MOST_LEVELS; levels++)
-        n = list_level(naive, step, isa, levels, choices, n);
-    return n;
-}
-
-/* --- building --- */
-
 typedef struct build {
     po_schedule *s;
-    const parts *p;
+    const po_strassen_parts *p;
     const po_choice *choice;
     po_for_label *map;
-    uint32_t kept[MOST_KEPT]; /* PO_NONE: a block is one of the halved label */
+    uint32_t kept[PO_STRASSEN_KEPT]; /* PO_NONE: a block is one of the halved label */
     uint32_t levels;
-    uint32_t u[MOST_LEVELS]; /* product, by level, the outer one first */
-    uint32_t h[MOST_LEVELS], j[MOST_LEVELS], g[MOST_LEVELS]; /* halves of rows, channels, outputs */
-    uint32_t rb;                                             /* block of the halved label */
-    uint32_t tile;                                           /* row of a block, or of a part */
-    uint32_t c, cb, k, b;                                    /* channel, slice, output, panel */
-    int64_t rows;                                            /* of a block */
-    bool direct; /* a row is one label: quarters of inputs are read where they are */
+    uint32_t u[PO_STRASSEN_MOST]; /* product, by level, the outer one first */
+    uint32_t h[PO_STRASSEN_MOST], j[PO_STRASSEN_MOST],
+        g[PO_STRASSEN_MOST]; /* halves of rows, channels, outputs */
+    uint32_t rb;             /* block of the halved label */
+    uint32_t tile;           /* row of a block, or of a part */
+    uint32_t c, cb, k, b;    /* channel, slice, output, panel */
+    int64_t rows;            /* of a block */
+    bool direct;             /* a row is one label: quarters of inputs are read where they are */
 } build;
 
 static uint32_t label(build *z, const char *name, int64_t n) {
@@ -274,10 +104,10 @@ static void add_part(const build *z, po_for_label *to, const uint32_t *halves, i
 }
 
 static void prepare(build *z) {
-    const parts *p = z->p;
+    const po_strassen_parts *p = z->p;
     const po_mu *naive = z->s->naive;
-    int64_t slice = z->choice->n[SLICE], panel = z->choice->n[PANEL];
-    int64_t block = z->choice->n[BLOCK];
+    int64_t slice = z->choice->n[PO_STRASSEN_SLICE], panel = z->choice->n[PO_STRASSEN_PANEL];
+    int64_t block = z->choice->n[PO_STRASSEN_BLOCK];
     uint32_t longer = 0;
     z->tile = PO_NONE;
     for (uint32_t i = 0; i < p->n_kept; i++) {
@@ -294,7 +124,7 @@ static void prepare(build *z) {
         z->tile = n > 1 ? z->kept[i] : z->tile;
     }
     for (uint32_t l = 0; l < z->levels; l++) {
-        z->u[l] = label(z, "u", PRODUCTS);
+        z->u[l] = label(z, "u", PO_STRASSEN_PRODUCTS);
         z->h[l] = label(z, "h", 2);
         z->j[l] = label(z, "j", 2);
         z->g[l] = label(z, "g", 2);
@@ -319,10 +149,10 @@ static void prepare(build *z) {
 /* What stands for a channel: within its slice or, without slices, its part. */
 static void set_channel(build *z, bool sliced) {
     po_for_label *c = &z->map[z->p->c];
-    z->c = label(z, sliced ? "ci" : "c", sliced ? z->choice->n[SLICE] : z->p->part[1]);
+    z->c = label(z, sliced ? "ci" : "c", sliced ? z->choice->n[PO_STRASSEN_SLICE] : z->p->part[1]);
     *c = (po_for_label){1, {{z->c, 1}}};
     if (sliced)
-        c->terms[c->n++] = (po_mu_term){z->cb, z->choice->n[SLICE]};
+        c->terms[c->n++] = (po_mu_term){z->cb, z->choice->n[PO_STRASSEN_SLICE]};
 }
 
 /* A tensor in registers inside the loop: labels of pieces and rows, these, and lanes. */
@@ -348,18 +178,18 @@ static po_mu_access registers(build *z, const char *name, uint32_t scope, uint32
 
 /* The sums of the inputs, level by level. */
 static void transform_inputs(build *z, uint32_t at, uint32_t to, int64_t sums) {
-    const parts *p = z->p;
+    const po_strassen_parts *p = z->p;
     po_mu *mu = z->s->mu;
     po_for_label *row = rows_of(z), *c = &z->map[p->c];
     const uint32_t had = row->n, last = z->levels - 1;
-    const bool by_slices = z->choice->n[BY_SLICES] != 0;
+    const bool by_slices = z->choice->n[PO_STRASSEN_BY_SLICES] != 0;
     const uint32_t slice = by_slices ? z->cb : PO_NONE;
     set_channel(z, by_slices);
     add_part(z, row, z->h, 1);
     add_part(z, c, z->j, p->part[1]);
     po_mu_access from = po_map_access(z->s, z->map, &p->n.s->in[p->n.a]);
     row->n = had;
-    uint32_t u = sums == PRODUCTS ? z->u[last] : label(z, "us", sums);
+    uint32_t u = sums == PO_STRASSEN_PRODUCTS ? z->u[last] : label(z, "us", sums);
     at = po_mu_add_loop(mu, kept_loops(z, at, z->rb == PO_NONE ? PO_MU_GRID : PO_MU_FOR),
                         PO_MU_LANES, z->c, 0);
     uint32_t first = PO_NONE, quarters = table(z, "a", (int64_t[]){sums, 2, 2}, of_inputs);
@@ -390,7 +220,7 @@ static void shift(build *z, po_mu_access *to, const po_mu_access *from, uint32_t
 /* A part of the weight, in panels: [panels][other axes][channels][panel]. */
 static uint32_t weight_part(build *z, uint32_t statement, const po_panels *panels, uint32_t packed,
                             int64_t channel, int64_t output) {
-    const parts *p = z->p;
+    const po_strassen_parts *p = z->p;
     po_mu_access a = po_panel_access(z->s, z->map, &p->n.s->in[p->n.b], panels, packed);
     uint32_t last = z->s->mu->tensors[packed].rank - 1;
     if (channel != 0)
@@ -425,8 +255,8 @@ static uint32_t weight_sum(build *z, uint32_t id, const po_panels *panels, uint3
  */
 static void multiply(build *z, uint32_t at, const uint32_t *u, uint32_t v, uint32_t m,
                      const po_panels *panels, uint32_t packed) {
-    const parts *p = z->p;
-    const sum_of_two *sums[MOST_LEVELS];
+    const po_strassen_parts *p = z->p;
+    const sum_of_two *sums[PO_STRASSEN_MOST];
     const po_mu_access *from = &p->n.s->in[p->n.a];
     po_mu *mu = z->s->mu;
     po_mu_access a, out = by(z, m, (uint32_t[]){z->b, PO_NONE, PO_NONE, z->tile, z->k});
@@ -436,12 +266,12 @@ static void multiply(build *z, uint32_t at, const uint32_t *u, uint32_t v, uint3
         shift(z, &a, from, p->kept[p->halved], u[0] == SUMS ? 0 : 1);
         shift(z, &a, from, p->c, u[0] == SUMS ? 0 : p->part[1]);
     } else {
-        const bool by_slices = z->choice->n[BY_SLICES] != 0;
+        const bool by_slices = z->choice->n[PO_STRASSEN_BY_SLICES] != 0;
         a = by(z, v, (uint32_t[]){by_slices ? z->cb : PO_NONE, PO_NONE, PO_NONE, z->tile, z->c});
         for (uint32_t l = 0; l < z->levels; l++)
             po_mu_at(mu, &a, l + 3 - z->levels, u[l], PO_NONE);
         if (z->cb != PO_NONE && !by_slices)
-            po_mu_at(mu, &a, 4, z->choice->n[SLICE], z->cb);
+            po_mu_at(mu, &a, 4, z->choice->n[PO_STRASSEN_SLICE], z->cb);
     }
     for (uint32_t l = 0; l < z->levels; l++) {
         po_mu_at(mu, &out, l + 3 - z->levels, u[l], PO_NONE);
@@ -457,9 +287,9 @@ static void multiply(build *z, uint32_t at, const uint32_t *u, uint32_t v, uint3
     po_mu_item_of(mu, id, PO_MU_TIMES, x, y, 0);
     s = &mu->nodes[id].statement;
     s->lane = z->k;
-    s->vectors = (uint32_t)(z->choice->n[PANEL] / PO_MU_VECTOR);
+    s->vectors = (uint32_t)(z->choice->n[PO_STRASSEN_PANEL] / PO_MU_VECTOR);
     s->row = z->tile;
-    s->rows = (uint32_t)z->choice->n[ROWS];
+    s->rows = (uint32_t)z->choice->n[PO_STRASSEN_ROWS];
     if (fetches) { /* the next panel comes from memory meanwhile */
         s->ahead = p->in * p->part[1] * panels->panel;
         s->ahead_of = one;
@@ -467,28 +297,29 @@ static void multiply(build *z, uint32_t at, const uint32_t *u, uint32_t v, uint3
 }
 
 static void multiply_all(build *z, uint32_t at, uint32_t v, uint32_t m) {
-    const parts *p = z->p;
+    const po_strassen_parts *p = z->p;
     const po_mu_access *b = &p->n.s->in[p->n.b];
-    po_panels panels = {.weight_tensor = b->tensor, .split = p->w_k, .panel = z->choice->n[PANEL]};
+    po_panels panels = {
+        .weight_tensor = b->tensor, .split = p->w_k, .panel = z->choice->n[PO_STRASSEN_PANEL]};
     for (uint32_t x = 0; x < z->s->naive->tensors[b->tensor].rank; x++)
         if (x != p->w_k && x != p->w_c)
             panels.order[panels.n_order++] = x;
     panels.order[panels.n_order++] = p->w_c;
     uint32_t packed = po_pack_weight(z->s, &panels);
-    uint32_t u[MOST_LEVELS];
-    for (u[0] = 0; u[0] < PRODUCTS; u[0]++)
-        for (u[1] = 0; u[1] < (z->levels > 1 ? PRODUCTS : 1); u[1]++)
+    uint32_t u[PO_STRASSEN_MOST];
+    for (u[0] = 0; u[0] < PO_STRASSEN_PRODUCTS; u[0]++)
+        for (u[1] = 0; u[1] < (z->levels > 1 ? PO_STRASSEN_PRODUCTS : 1); u[1]++)
             multiply(z, at, u, v, m, &panels, packed);
 }
 
 /* The outputs from the products, level by level. */
 static void transform_outputs(build *z, uint32_t at, uint32_t m) {
-    const parts *p = z->p;
+    const po_strassen_parts *p = z->p;
     const po_naive_step *n = &p->n;
     po_mu *mu = z->s->mu;
     const uint32_t last = z->levels - 1;
     uint32_t lanes = po_mu_add_loop(mu, kept_loops(z, at, PO_MU_FOR), PO_MU_LANES, z->k, 0);
-    uint32_t quarters = table(z, "o", (int64_t[]){2, 2, PRODUCTS}, of_outputs);
+    uint32_t quarters = table(z, "o", (int64_t[]){2, 2, PO_STRASSEN_PRODUCTS}, of_outputs);
     po_mu_access from =
         by(z, m, (uint32_t[]){z->b, last > 0 ? z->u[0] : PO_NONE, z->u[last], PO_NONE, z->k});
     at_tile(z, &from, 3);
@@ -498,7 +329,7 @@ static void transform_outputs(build *z, uint32_t at, uint32_t m) {
         product(z, lanes, half, by(z, quarters, (uint32_t[]){z->h[0], z->g[0], z->u[0]}), from);
         from = half;
     }
-    uint32_t halves[2 * MOST_LEVELS];
+    uint32_t halves[2 * PO_STRASSEN_MOST];
     for (uint32_t l = 0; l < z->levels; l++) {
         halves[l] = z->h[l];
         halves[z->levels + l] = z->g[l];
@@ -531,23 +362,24 @@ static void spread(build *z, uint32_t id, int64_t gap) {
         int64_t least, count;
         po_mu_held(z->s->mu, id, x, &least, &count);
         t->stride[x] = stride;
-        stride = stride * count + (x + 1 == t->rank ? gap : x + 2 == t->rank ? PAD : 0);
+        stride = stride * count + (x + 1 == t->rank ? gap : x + 2 == t->rank ? PO_STRASSEN_PAD : 0);
     }
     po_mu_measure(z->s->mu, id);
 }
 
 static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
-    parts p;
-    find_parts(s->naive, step, choice->n[LEVELS], &p);
+    po_strassen_parts p;
+    po_strassen_parts_of(s->naive, step, choice->n[PO_STRASSEN_LEVELS], &p);
     build z = {.s = s, .p = &p, .choice = choice, .map = po_for_labels(s)};
-    z.levels = (uint32_t)choice->n[LEVELS];
+    z.levels = (uint32_t)choice->n[PO_STRASSEN_LEVELS];
     po_mu *mu = s->mu;
     const char *name = s->naive->nodes[step].name;
-    int64_t panel = choice->n[PANEL];
+    int64_t panel = choice->n[PO_STRASSEN_PANEL];
     prepare(&z);
-    const bool whole = z.rb == PO_NONE, by_slices = choice->n[BY_SLICES] != 0;
-    int64_t sums = z.direct ? SUMS : PRODUCTS, outer_sums = z.levels > 1 ? PRODUCTS : 1;
-    const int64_t slices = by_slices ? p.part[1] / choice->n[SLICE] : 1;
+    const bool whole = z.rb == PO_NONE, by_slices = choice->n[PO_STRASSEN_BY_SLICES] != 0;
+    int64_t sums = z.direct ? SUMS : PO_STRASSEN_PRODUCTS,
+            outer_sums = z.levels > 1 ? PO_STRASSEN_PRODUCTS : 1;
+    const int64_t slices = by_slices ? p.part[1] / choice->n[PO_STRASSEN_SLICE] : 1;
     uint32_t v =
         po_mu_add_tensor(mu, "v", whole ? PO_MU_DEVICE : PO_MU_SHARED, 5,
                          (int64_t[]){slices, outer_sums, sums, z.rows, p.part[1] / slices});
@@ -563,9 +395,9 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
         transform_inputs(&z, inner, v, sums);
         outer = loop(&z, inner, PO_MU_FOR, z.b);
     }
-    uint32_t m =
-        po_mu_add_tensor(mu, "m", PO_MU_SHARED, 5,
-                         (int64_t[]){p.part[2] / panel, outer_sums, PRODUCTS, z.rows, panel});
+    uint32_t m = po_mu_add_tensor(
+        mu, "m", PO_MU_SHARED, 5,
+        (int64_t[]){p.part[2] / panel, outer_sums, PO_STRASSEN_PRODUCTS, z.rows, panel});
     mu->tensors[m].scope = by_slices                             ? block
                            : mu->nodes[outer].kind == PO_MU_LOOP ? outer
                                                                  : PO_NONE;
@@ -579,25 +411,10 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     add_part(&z, row, z.h, 1);
     add_part(&z, k, z.g, p.part[2]);
     transform_outputs(&z, outer, m);
-    spread(&z, v, PAD);
+    spread(&z, v, PO_STRASSEN_PAD);
     spread(&z, m, 0);
 }
 
-static int64_t family(const po_choice *choice) {
-    return choice->n[LEVELS];
-}
-
-static void tell(const po_choice *choice, po_text *text) {
-    po_text_printf(text, "Strassen%s, %sslices of %lld, tile %lldx%lld, blocks of %lld",
-                   choice->n[LEVELS] > 1 ? " twice" : "", choice->n[BY_SLICES] ? "by " : "",
-                   (long long)choice->n[SLICE], (long long)choice->n[ROWS],
-                   (long long)choice->n[PANEL], (long long)choice->n[BLOCK]);
-}
-
-/* An output is up to four products of sums of two, of which one way or the other two would do. */
-static double magnifies(const po_choice *choice) {
-    return choice->n[LEVELS] > 1 ? 36 : 6;
-}
-
-const po_scheduler po_schedule_strassen = {"strassen", PO_ROUNDS, list,      apply,
-                                           family,     tell,      magnifies, NULL};
+const po_scheduler po_schedule_strassen = {
+    "strassen",         PO_ROUNDS,        po_strassen_list,      apply,
+    po_strassen_family, po_strassen_tell, po_strassen_magnifies, NULL};
