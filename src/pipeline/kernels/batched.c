@@ -221,7 +221,7 @@ static po_status open_part(batching *b, bool many, planned_part *p, const planne
     uint32_t *from = PO_NEW_N(b->arena, uint32_t, p->region.n_in + 1);
     PO_TRY(po_open_ports(run->ctx, b->arena, many ? b->sizes.here : b->form->graph,
                          many ? NULL : b->form->axis, &p->region, &out->ports));
-    PO_TRY(po_kernel_stage_check(run, p->plan.lowered.mu, p->plan.mu, PO_KERNEL_SHARED));
+    PO_TRY(po_kernel_stage_check(run, p->plan.lowered.mu, p->plan.mu, PO_SHARED_BYTES));
     out->open = po_mu_closed(b->arena, p->plan.mu);
     PO_TRY(larger(run, sizes));
     if (sizes)

@@ -7,9 +7,6 @@
 #include "pipeline/run.h"
 #include "superopt/regions.h"
 
-/* Bytes of cache that one block of a kernel may take, on the CPU. */
-enum { PO_KERNEL_SHARED = 4 << 20 };
-
 /* Checks a region's program and what it was made from, at most so many bytes shared by a block, and
  * asks the same questions of the program once more, another way (mugraph/prove.h). */
 po_status po_kernel_stage_check(const po_run *run, const po_mu *meaning, const po_mu *mu,

@@ -71,13 +71,13 @@ static po_status print(const po_run *run, const po_kernel_variant *form, uint32_
     po_kernel_print_spec spec = {.ports = &form->ports[region],
                                  .others = &form->others[region],
                                  .batched = form->batched[region]};
-    PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, PO_KERNEL_SHARED));
+    PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, PO_SHARED_BYTES));
     for (uint32_t i = 0; i < PO_ISAS; i++)
         spec.mu[i] = form->programs[region];
     if (plan->small)
-        PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->small->mu, PO_KERNEL_SHARED));
+        PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->small->mu, PO_SHARED_BYTES));
     if (plan->wide)
-        PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->wide->mu, PO_KERNEL_SHARED));
+        PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->wide->mu, PO_SHARED_BYTES));
     int64_t *weights = PO_NEW_N(run->arena, int64_t, plan->n_packed + 1);
     for (uint32_t k = 0; k < plan->n_packed; k++)
         weights[spec.n_weights++] = elements(&plan->packed[k].packing);
