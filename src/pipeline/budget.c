@@ -76,8 +76,9 @@ static const ends heavy_kernels = {{
     [PO_PART_PROOF] = 1,
 }};
 
-/* Where each session takes seconds to load its weights, comparisons need most of the time. */
-static const ends loads_kernels = {{
+/* Where each session takes seconds to load its weights, or each run a good part of one and larger
+ * sizes several, comparisons need most of the time. */
+static const ends late_kernels = {{
     [PO_PART_JUDGE] = 0.04,
     [PO_PART_READ] = 0.22,
     [PO_PART_KERNELS] = 0.36,
@@ -134,8 +135,8 @@ static const ends *ends_of(const po_run *run) {
         return &deep;
     if (o->kernels && o->cuda)
         return &gpu_kernels;
-    if (o->kernels && run->budget->loads)
-        return &loads_kernels;
+    if (o->kernels && (run->budget->loads || (run->budget->heavy && run->budget->sizes)))
+        return &late_kernels;
     if (o->kernels)
         return run->budget->heavy ? &heavy_kernels : &light_kernels;
     if (o->cuda)

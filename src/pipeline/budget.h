@@ -14,6 +14,7 @@ typedef struct po_budget {
     double spend;   /* the part of its time that the run may take; 0: all of it */
     bool heavy;     /* one run of the model takes long, and so does all that is done to it */
     bool loads;     /* loading it does */
+    bool sizes;     /* it is read and compared at several sizes */
     bool read;      /* at `size`, an assignment of lengths (verify/inputs/inputs.h) at which the
                        model runs and is read in no minutes */
     uint32_t size;

@@ -54,7 +54,8 @@ static po_status look(const po_run *run, const po_graph *original, po_arena *are
     po_status status = PO_OK;
     /* What to spend, and on what; and the lengths that it takes. */
     bool light = po_record_weights(typed) <= MOST_WEIGHTS;
-    if (cost->machine.has_runtime && (light || po_batch_has_open_dims(typed))) {
+    run->budget->sizes = po_batch_has_open_dims(typed);
+    if (cost->machine.has_runtime && (light || run->budget->sizes)) {
         PO_TRY(po_export_hash(run->ctx, original, &key));
         key = po_hash_u64(po_hash_u64(po_hash_u64(po_cost_key(cost), LAYOUT), key.lo), key.hi);
         key = po_hash_u64(key, run->ctx->threads);

@@ -7,14 +7,14 @@
 /* Parts end in their order, within the whole, for every kind of run. */
 static void parts_follow_one_another(void **state) {
     (void)state;
-    for (int i = 0; i < 32; i++) {
+    for (int i = 0; i < 64; i++) {
         po_options o = po_options_default();
         char kernels[] = "k";
         o.kernels = i & 1 ? kernels : NULL;
         o.cuda = i & 2;
         o.level = i & 4 ? 3 : 2;
         o.time_limit = i & 8 ? 7 : 0;
-        po_budget budget = {.started = 1000, .heavy = i & 16};
+        po_budget budget = {.started = 1000, .heavy = i & 16, .sizes = i & 32};
         po_run run = {.options = &o, .budget = &budget};
         double before = budget.started;
         for (po_part part = 0; part < PO_PARTS; part++) {
