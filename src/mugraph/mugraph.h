@@ -241,6 +241,8 @@ uint32_t po_mu_step_of(const po_mu *mu, uint32_t node);
 /* Labels of a statement: kept (in out), reduced (only in operands); numbers ascending. */
 void po_mu_labels_of(const po_mu *mu, const po_mu_statement *s, po_arena *arena, uint32_t *n_kept,
                      uint32_t **kept, uint32_t *n_reduced, uint32_t **reduced);
+/* How many numbers a label has; PO_NONE: 1. */
+int64_t po_mu_extent(const po_mu *mu, uint32_t label);
 /* How far an index moves a step of the label; 0 where the label is not in it. */
 int64_t po_mu_coef(const po_mu_index *index, uint32_t label);
 /* The index along the last axis: neighbours in memory. Of a tensor of rank 0 an index without

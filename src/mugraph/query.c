@@ -89,6 +89,10 @@ void po_mu_labels_of(const po_mu *mu, const po_mu_statement *s, po_arena *arena,
     *n_reduced = n;
 }
 
+int64_t po_mu_extent(const po_mu *mu, uint32_t label) {
+    return label == PO_NONE ? 1 : mu->labels[label].extent;
+}
+
 int64_t po_mu_coef(const po_mu_index *index, uint32_t label) {
     for (uint32_t i = 0; i < index->n; i++)
         if (index->terms[i].label == label)

@@ -39,8 +39,9 @@ double po_budget_limit(const po_options *options);
 /* The part of a run's time that a model is worth of which one run takes so many seconds. */
 double po_budget_share(const po_options *options, double seconds);
 /* worth.c: reads how long one run of the original takes, which is kept in the cost cache, and sets
- * spend, heavy and the size that readings are taken at, where dims are open. Where it cannot be
- * read, or weighs much, all of the time may be spent; with a time limit that is what may be. */
+ * spend, heavy, loads, sizes and the size that readings are taken at, where dims are open. Where it
+ * cannot be read, or weighs much, all of the time may be spent; with a time limit that is what may
+ * be. */
 po_status po_budget_settle(const po_run *run, const po_graph *original);
 
 /* When a part must end, as po_now counts; 0: never. */

@@ -76,8 +76,12 @@ static po_status measure_noise(po_runner *r, const po_feed *feed, po_arena *scra
     for (uint32_t i = 0; i < r->n_outputs; i++)
         r->outputs[i].noise = 0;
     for (uint32_t draw = 0; draw < DRAWS; draw++) {
-        PO_TRY(move_feed(r, scratch, feed, draw, &moved));
-        PO_TRY(add_noise(r, r->original, &moved, scratch, expected));
+        po_arena *each = po_arena_child(scratch);
+        po_status status = move_feed(r, each, feed, draw, &moved);
+        if (status == PO_OK)
+            status = add_noise(r, r->original, &moved, each, expected);
+        po_arena_free(each);
+        PO_TRY(status);
     }
     if (!r->plain)
         PO_TRY(po_session_open(

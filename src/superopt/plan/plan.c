@@ -89,7 +89,7 @@ static po_status add_steps(planning *p, uint32_t plan) {
             po_mu_cost cost;
             po_mu_cost_of(mu, &cost);
             /* What holds more than a block may would take its region with it. */
-            if ((int64_t)cost.shared > PO_SHARED_BYTES && n + s.n - i > 1)
+            if (cost.shared > PO_SHARED_BYTES && n + s.n - i > 1)
                 continue;
             lone.last = p->last;
             s.form[n] = po_plan_add_variant(p, mu, &lone, 0);

@@ -6,17 +6,14 @@
 enum { SUMMED, BLOCK }; /* of po_choice.n; BLOCK 0: each index of the label is a block */
 enum { LONG = 512, WHOLE = 256, USUAL = 32 };
 
-static int64_t extent(const po_mu *mu, uint32_t label) {
-    return mu->labels[label].extent;
-}
-
 /* Whether past its extent the label leads outside of what is read. */
 static bool ends_outside(const po_mu *mu, const po_mu_statement *s, uint32_t label) {
     for (uint32_t i = 0; i < s->n_in; i++)
         for (uint32_t x = 0; x < mu->tensors[s->in[i].tensor].rank; x++) {
             const po_mu_index *index = &s->in[i].axes[x];
             if (index->n == 1 && index->terms[0].label == label && index->terms[0].coef == 1 &&
-                index->offset == 0 && mu->tensors[s->in[i].tensor].dims[x] == extent(mu, label))
+                index->offset == 0 &&
+                mu->tensors[s->in[i].tensor].dims[x] == po_mu_extent(mu, label))
                 return true;
         }
     return false;
@@ -24,7 +21,7 @@ static bool ends_outside(const po_mu *mu, const po_mu_statement *s, uint32_t lab
 
 static int64_t block_of(const po_mu *mu, const po_mu_statement *s, uint32_t label) {
     for (int64_t n = INT64_C(2) * USUAL; n >= USUAL / 2; n--)
-        if (extent(mu, label) % n == 0)
+        if (po_mu_extent(mu, label) % n == 0)
             return n;
     return ends_outside(mu, s, label) ? USUAL : 0;
 }
@@ -49,21 +46,21 @@ static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_ch
     uint32_t summed = PO_NONE, labels = 0;
     int64_t elements = 1;
     if (n == PO_CHOICES_MAX || !po_naive_step_of(naive, step, &p) || p.lane == PO_NONE ||
-        p.s->combine != PO_MU_ADD || !p.s->fresh || extent(naive, p.lane) < PO_MU_VECTOR ||
+        p.s->combine != PO_MU_ADD || !p.s->fresh || po_mu_extent(naive, p.lane) < PO_MU_VECTOR ||
         !lies_in_lanes(naive, p.s, p.lane) ||
         naive->tensors[p.s->out.tensor].rank >= PO_MU_MAX_RANK)
         return n;
     for (uint32_t l = 0; l < naive->n_labels; l++) {
-        if (!po_is_reduced(naive, &p, l) || extent(naive, l) == 1)
+        if (!po_is_reduced(naive, &p, l) || po_mu_extent(naive, l) == 1)
             continue;
-        elements *= extent(naive, l);
+        elements *= po_mu_extent(naive, l);
         labels++;
-        if (summed == PO_NONE || extent(naive, l) > extent(naive, summed))
+        if (summed == PO_NONE || po_mu_extent(naive, l) > po_mu_extent(naive, summed))
             summed = l;
     }
     if (elements < LONG)
         return n;
-    bool whole = labels > 1 && extent(naive, summed) < WHOLE;
+    bool whole = labels > 1 && po_mu_extent(naive, summed) < WHOLE;
     int64_t block = whole ? 0 : block_of(naive, p.s, summed);
     if (!whole && block == 0)
         return n;
@@ -85,7 +82,8 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     po_naive_step_of(mu, step, &n);
     uint32_t summed = (uint32_t)choice->n[SUMMED];
     int64_t block = choice->n[BLOCK];
-    int64_t blocks = block ? (extent(mu, summed) + block - 1) / block : extent(mu, summed);
+    int64_t blocks =
+        block ? (po_mu_extent(mu, summed) + block - 1) / block : po_mu_extent(mu, summed);
     po_for_label *map = po_for_labels(s);
     uint32_t number = po_mu_add_label(s->mu, "block", blocks);
     map[summed] = (po_for_label){1, {{number, block ? block : 1}}};
@@ -113,7 +111,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
                      map[index->terms[i].label].terms[0].label);
     }
     uint32_t id = po_map_statement(s, at, map, n.s, &part, NULL);
-    tile(&s->mu->nodes[id].statement, lane, extent(mu, n.lane));
+    tile(&s->mu->nodes[id].statement, lane, po_mu_extent(mu, n.lane));
     /* Their sum. */
     at = po_mu_add_step(s->mu, name);
     if (n.tail) {
@@ -126,7 +124,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     s->mu->nodes[id].statement.out = out;
     s->mu->nodes[id].statement.fresh = true;
     po_mu_item_of(s->mu, id, PO_MU_OPERAND, po_mu_operand(s->mu, id, part), 0, 0);
-    tile(&s->mu->nodes[id].statement, lane, extent(mu, n.lane));
+    tile(&s->mu->nodes[id].statement, lane, po_mu_extent(mu, n.lane));
     if (n.tail) {
         po_mu_access y = po_map_access(s, map, n.out);
         po_map_statement(s, at, map, n.tail, &y, NULL);

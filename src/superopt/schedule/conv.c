@@ -2,10 +2,6 @@
  * of the map at most, and one of frames), and the weights' axes that go with them. */
 #include "superopt/schedule/conv.h"
 
-static int64_t extent(const po_mu *mu, uint32_t label) {
-    return label == PO_NONE ? 1 : mu->labels[label].extent;
-}
-
 static bool lone_label(const po_mu_index *index, uint32_t label) {
     return index->n == 1 && index->terms[0].label == label && index->terms[0].coef == 1;
 }
@@ -24,8 +20,8 @@ static bool window_axis(const po_mu *mu, const po_naive_step *n, const po_mu_ind
         *(reduced ? &to->tap : &to->at) = term.label;
         *(reduced ? &to->apart : &to->stride) = term.coef;
     }
-    to->length = extent(mu, to->at);
-    to->taps = extent(mu, to->tap);
+    to->length = po_mu_extent(mu, to->at);
+    to->taps = po_mu_extent(mu, to->tap);
     return true;
 }
 
@@ -135,8 +131,8 @@ bool po_conv_of(const po_mu *mu, uint32_t step, po_mu_conv *v) {
     for (uint32_t i = 0; i < mu->tensors[o->tensor].rank; i++)
         if (o->axes[i].n > 1)
             return false;
-    v->outputs = extent(mu, v->k);
-    v->inputs = extent(mu, v->c);
+    v->outputs = po_mu_extent(mu, v->k);
+    v->inputs = po_mu_extent(mu, v->c);
     return find_weights(mu, v) && v->map[0].apart * v->map[1].apart <= 256 &&
            (v->inputs % PO_MU_VECTOR == 0 || (v->inputs < 64 && v->inputs >= 8)) &&
            (v->outputs % PO_MU_VECTOR == 0 || (v->outputs < 64 && v->outputs >= 8));

@@ -17,10 +17,6 @@ static const int64_t tiles[][2] = {{64, 6},  {64, 7},  {48, 8},  {48, 7},
                                    {32, 14}, {32, 12}, {16, 14}, {64, 4}};
 enum { TILES = sizeof tiles / sizeof tiles[0] };
 
-static int64_t extent(const po_mu *mu, uint32_t label) {
-    return mu->labels[label].extent;
-}
-
 /* The kept label of `a` that moves it least: neighbours along it lie in neighbouring numbers. */
 static uint32_t row_label(const po_mu *mu, const po_naive_step *n) {
     const po_mu_access *a = &n->s->in[n->a];
@@ -29,7 +25,7 @@ static uint32_t row_label(const po_mu *mu, const po_naive_step *n) {
         for (uint32_t i = 0; i < a->axes[x].n; i++) {
             uint32_t label = a->axes[x].terms[i].label;
             if (!po_is_reduced(mu, n, label) && !po_mu_has(mu, &n->s->in[n->b], label) &&
-                (best == PO_NONE || extent(mu, label) >= extent(mu, best) / 2))
+                (best == PO_NONE || po_mu_extent(mu, label) >= po_mu_extent(mu, best) / 2))
                 best = label;
         }
     return best;
@@ -86,7 +82,7 @@ static bool labels_of(const po_mu *mu, const po_naive_step *n, const po_mu_acces
                 if (*count == PO_MU_MAX_RANK)
                     return false;
                 labels[(*count)++] = label;
-                reached *= extent(mu, label);
+                reached *= po_mu_extent(mu, label);
             }
     for (uint32_t x = 0; x < t->rank; x++)
         held *= t->dims[x];
@@ -125,7 +121,7 @@ static po_mu_access turned_copy(po_schedule *s, const po_naive_step *n, const ch
     po_mu_index *axes = PO_NEW_N(s->arena, po_mu_index, PO_MU_MAX_RANK);
     labels_of(mu, n, b, labels, &count);
     for (uint32_t i = 0; i < count; i++)
-        dims[i] = extent(mu, labels[i]);
+        dims[i] = po_mu_extent(mu, labels[i]);
     uint32_t tensor = po_mu_add_tensor(s->mu, "turned", PO_MU_DEVICE, count, dims);
     po_mu_layout(s->mu, tensor, PO_MU_VECTOR, 0);
     po_for_label *map = po_for_labels(s);
@@ -186,13 +182,13 @@ static void add_kept(const po_mu *mu, const po_naive_step *n, uint32_t skip, kep
 
 /* How many floats of the weight a panel has. */
 static int64_t panel_size(const po_mu *mu, const po_naive_step *n, int64_t panel) {
-    return po_mu_elements(&mu->tensors[n->s->in[n->b].tensor]) / extent(mu, n->lane) * panel;
+    return po_mu_elements(&mu->tensors[n->s->in[n->b].tensor]) / po_mu_extent(mu, n->lane) * panel;
 }
 
 /* Whether panels follow one another, so that the next one can be fetched, from memory. */
 static bool fetches(const po_mu *mu, const po_naive_step *n, int64_t panel) {
     enum { FAR = 1 << 18 /* floats: no second cache holds the weight beside all else */ };
-    return panel > 0 && extent(mu, n->lane) > panel &&
+    return panel > 0 && po_mu_extent(mu, n->lane) > panel &&
            po_mu_elements(&mu->tensors[n->s->in[n->b].tensor]) >= FAR;
 }
 
@@ -297,9 +293,9 @@ static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_ch
     po_naive_step p;
     if (!po_naive_step_of(naive, step, &p) || !p.product)
         return n;
-    int64_t lanes = extent(naive, p.lane);
+    int64_t lanes = po_mu_extent(naive, p.lane);
     uint32_t row = row_label(naive, &p);
-    int64_t rows = row == PO_NONE ? 1 : extent(naive, row);
+    int64_t rows = row == PO_NONE ? 1 : po_mu_extent(naive, row);
     bool weight = naive->tensors[p.s->in[p.b].tensor].place == PO_MU_WEIGHT;
     if (!weight && (row == PO_NONE || !values_fit(naive, &p)))
         return n;
@@ -327,7 +323,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_ch
         choices[n++].n[PANEL] = 0;
     }
     const uint32_t around = line_label(naive, &p, row);
-    const int64_t lines = around == PO_NONE ? 1 : extent(naive, around);
+    const int64_t lines = around == PO_NONE ? 1 : po_mu_extent(naive, around);
     for (uint32_t i = first; i < n; i++) {
         const int64_t panel = choices[i].n[PANEL] ? choices[i].n[PANEL] : lanes;
         const int64_t tile[] = {panel, choices[i].n[ROWS]};
@@ -354,7 +350,7 @@ bool po_direct_as_tiles(const po_mu *naive, uint32_t step, int64_t panel, po_cho
         return false;
     const bool whole = panel % PO_MU_VECTOR == 0; /* else one panel, its end padded */
     const uint32_t row = row_label(naive, &v.n);
-    const int64_t rows = row == PO_NONE ? 1 : extent(naive, row);
+    const int64_t rows = row == PO_NONE ? 1 : po_mu_extent(naive, row);
     bool may[TILES];
     for (uint32_t i = 0; i < TILES; i++)
         may[i] = tiles[i][0] == (whole ? panel : 64);
@@ -401,7 +397,7 @@ static void apply_piece(po_schedule *s, const piece *of, const po_choice *choice
     po_naive_step n = of->n;
     int64_t lanes = of->lanes, panel = of->panel;
     uint32_t row = choice->n[ROW] < 0 ? PO_NONE : (uint32_t)choice->n[ROW];
-    int64_t rows = row == PO_NONE ? 1 : extent(mu, row);
+    int64_t rows = row == PO_NONE ? 1 : po_mu_extent(mu, row);
     bool weight = mu->tensors[n.s->in[n.b].tensor].place == PO_MU_WEIGHT, turned = false;
     po_mu_access other = n.s->in[n.b];
     if (!weight && !lies_in_lanes(mu, &n)) {
@@ -466,7 +462,7 @@ static void apply_piece(po_schedule *s, const piece *of, const po_choice *choice
     for (uint32_t i = 0; i < k.n && (grids < 2 || (joined && i + 1 == k.n)); i++, grids++)
         at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[k.label[i]].terms[0].label,
                             joined && i + 1 == k.n ? choice->n[LINES] : 1);
-    if (grids == 0 && row != PO_NONE && extent(mu, row) >= 4 * choice->n[ROWS])
+    if (grids == 0 && row != PO_NONE && po_mu_extent(mu, row) >= 4 * choice->n[ROWS])
         at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[row].terms[0].label, 2 * choice->n[ROWS]);
     /* The tile, and what is fused to it. */
     uint32_t scope = at;
@@ -543,7 +539,7 @@ static po_mu_statement *moved_statement(po_schedule *s, const po_mu_statement *f
 static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     piece all = {.name = s->naive->nodes[step].name, .step = step};
     po_naive_step_of(s->naive, step, &all.n);
-    int64_t lanes = extent(s->naive, all.n.lane);
+    int64_t lanes = po_mu_extent(s->naive, all.n.lane);
     all.packed = all.panel = choice->n[PANEL] ? choice->n[PANEL] : lanes;
     int64_t rest = lanes % all.panel;
     all.lanes = lanes - rest;

@@ -73,8 +73,8 @@ struct po_scheduler {
 };
 
 extern const po_scheduler po_schedule_direct;   /* direct.c: products, in tiles */
-extern const po_scheduler po_schedule_winograd; /* winograd.c */
-extern const po_scheduler po_schedule_strassen; /* strassen.c: products, 7 for 8 */
+extern const po_scheduler po_schedule_winograd; /* winograd_choices.c */
+extern const po_scheduler po_schedule_strassen; /* strassen_choices.c: products, 7 for 8 */
 extern const po_scheduler po_schedule_turned;   /* turned.c: pixels as lanes */
 extern const po_scheduler po_schedule_planes;   /* planes.c: few outputs of a group */
 extern const po_scheduler po_schedule_blocks;   /* blocks.c: long sums, in parts */

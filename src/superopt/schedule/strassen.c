@@ -32,10 +32,6 @@ static const po_rational of_outputs[4 * PO_STRASSEN_PRODUCTS] = {
     N(0), N(0), N(0), N(1), N(0),  N(0), N(1), N(1), N(1), N(0), N(-1), N(0), N(1), N(0)};
 #undef N
 
-static int64_t extent(const po_mu *mu, uint32_t label) {
-    return mu->labels[label].extent;
-}
-
 typedef struct build {
     po_schedule *s;
     const po_strassen_parts *p;
@@ -49,6 +45,7 @@ typedef struct build {
     uint32_t rb;             /* block of the halved label */
     uint32_t tile;           /* row of a block, or of a part */
     uint32_t c, cb, k, b;    /* channel, slice, output, panel */
+    uint32_t held;           /* the slice of which sums are held; PO_NONE: of all slices */
     int64_t rows;            /* of a block */
     bool direct;             /* a row is one label: quarters of inputs are read where they are */
 } build;
@@ -73,7 +70,7 @@ static void at_tile(build *z, po_mu_access *access, uint32_t axis) {
     for (uint32_t i = z->p->n_kept; i-- > 0;)
         if (z->kept[i] != PO_NONE) {
             po_mu_at(z->s->mu, access, axis, coef, z->kept[i]);
-            coef *= extent(z->s->mu, z->kept[i]);
+            coef *= po_mu_extent(z->s->mu, z->kept[i]);
         }
 }
 
@@ -112,7 +109,7 @@ static void prepare(build *z) {
     z->tile = PO_NONE;
     for (uint32_t i = 0; i < p->n_kept; i++) {
         const bool halved = i == p->halved;
-        int64_t n = halved ? block : extent(naive, p->kept[i]);
+        int64_t n = halved ? block : po_mu_extent(naive, p->kept[i]);
         z->kept[i] = halved && n == 1
                          ? PO_NONE
                          : po_mu_add_label(z->s->mu, naive->labels[p->kept[i]].name, n);
@@ -131,13 +128,14 @@ static void prepare(build *z) {
     }
     z->rb = label(z, "rb", p->part[0] / block);
     z->rows = p->tiles / p->part[0] * block;
-    z->direct = longer == 1 && z->levels == 1;
     const bool one_label = longer == 1;
+    z->direct = one_label && z->levels == 1;
     if (!one_label)
         z->tile = label(z, "t", z->rows);
     z->k = label(z, "k", panel);
     z->b = label(z, "b", p->part[2] / panel);
     z->cb = label(z, "cb", p->part[1] / slice);
+    z->held = z->choice->n[PO_STRASSEN_BY_SLICES] ? z->cb : PO_NONE;
     po_for_label *row = rows_of(z), *k = &z->map[p->n.lane];
     if (z->rb != PO_NONE)
         row->terms[row->n++] = (po_mu_term){z->rb, p->in * block};
@@ -170,7 +168,7 @@ static po_mu_access registers(build *z, const char *name, uint32_t scope, uint32
         labels[rank++] = of[i];
     labels[rank++] = lane;
     for (uint32_t i = 0; i < rank; i++)
-        dims[i] = extent(mu, labels[i]);
+        dims[i] = po_mu_extent(mu, labels[i]);
     uint32_t id = po_mu_add_tensor(mu, name, PO_MU_REGISTER, rank, dims);
     mu->tensors[id].scope = scope;
     return by(z, id, labels);
@@ -182,9 +180,7 @@ static void transform_inputs(build *z, uint32_t at, uint32_t to, int64_t sums) {
     po_mu *mu = z->s->mu;
     po_for_label *row = rows_of(z), *c = &z->map[p->c];
     const uint32_t had = row->n, last = z->levels - 1;
-    const bool by_slices = z->choice->n[PO_STRASSEN_BY_SLICES] != 0;
-    const uint32_t slice = by_slices ? z->cb : PO_NONE;
-    set_channel(z, by_slices);
+    set_channel(z, z->held != PO_NONE);
     add_part(z, row, z->h, 1);
     add_part(z, c, z->j, p->part[1]);
     po_mu_access from = po_map_access(z->s, z->map, &p->n.s->in[p->n.a]);
@@ -195,13 +191,13 @@ static void transform_inputs(build *z, uint32_t at, uint32_t to, int64_t sums) {
     uint32_t first = PO_NONE, quarters = table(z, "a", (int64_t[]){sums, 2, 2}, of_inputs);
     if (last > 0) {
         po_mu_access half =
-            registers(z, "r", at, slice, (uint32_t[]){z->u[0], z->h[1], z->j[1]}, 3, z->c);
+            registers(z, "r", at, z->held, (uint32_t[]){z->u[0], z->h[1], z->j[1]}, 3, z->c);
         first =
             product(z, at, half, by(z, quarters, (uint32_t[]){z->u[0], z->h[0], z->j[0]}), from);
         from = half;
     }
     po_mu_access out =
-        by(z, to, (uint32_t[]){slice, last > 0 ? z->u[0] : PO_NONE, u, PO_NONE, z->c});
+        by(z, to, (uint32_t[]){z->held, last > 0 ? z->u[0] : PO_NONE, u, PO_NONE, z->c});
     at_tile(z, &out, 3);
     uint32_t id =
         product(z, at, out, by(z, quarters, (uint32_t[]){u, z->h[last], z->j[last]}), from);
@@ -230,24 +226,21 @@ static uint32_t weight_part(build *z, uint32_t statement, const po_panels *panel
     return po_mu_operand(z->s->mu, statement, a);
 }
 
-/* A sum of parts of the weight: of two at each level; its item, and the operand that stands first.
- */
+/* A sum of parts of the weight: of two at each level; its item. */
 static uint32_t weight_sum(build *z, uint32_t id, const po_panels *panels, uint32_t packed,
                            const sum_of_two *const *sums, uint32_t level, int64_t channel,
-                           int64_t output, uint32_t *first) {
+                           int64_t output) {
     po_mu *mu = z->s->mu;
-    if (level == z->levels) {
-        *first = weight_part(z, id, panels, packed, channel, output);
-        return po_mu_item_of(mu, id, PO_MU_OPERAND, *first, 0, 0);
-    }
+    if (level == z->levels)
+        return po_mu_item_of(mu, id, PO_MU_OPERAND,
+                             weight_part(z, id, panels, packed, channel, output), 0, 0);
     const sum_of_two *q = sums[level];
-    uint32_t other;
     uint32_t one = weight_sum(z, id, panels, packed, sums, level + 1, 2 * channel + q->channel,
-                              2 * output + q->output, first);
+                              2 * output + q->output);
     if (q->sign == 0)
         return one;
     uint32_t two = weight_sum(z, id, panels, packed, sums, level + 1,
-                              2 * channel + q->other_channel, 2 * output + q->other_output, &other);
+                              2 * channel + q->other_channel, 2 * output + q->other_output);
     return po_mu_item_of(mu, id, q->sign > 0 ? PO_MU_PLUS : PO_MU_MINUS, one, two, 0);
 }
 
@@ -266,11 +259,10 @@ static void multiply(build *z, uint32_t at, const uint32_t *u, uint32_t v, uint3
         shift(z, &a, from, p->kept[p->halved], u[0] == SUMS ? 0 : 1);
         shift(z, &a, from, p->c, u[0] == SUMS ? 0 : p->part[1]);
     } else {
-        const bool by_slices = z->choice->n[PO_STRASSEN_BY_SLICES] != 0;
-        a = by(z, v, (uint32_t[]){by_slices ? z->cb : PO_NONE, PO_NONE, PO_NONE, z->tile, z->c});
+        a = by(z, v, (uint32_t[]){z->held, PO_NONE, PO_NONE, z->tile, z->c});
         for (uint32_t l = 0; l < z->levels; l++)
             po_mu_at(mu, &a, l + 3 - z->levels, u[l], PO_NONE);
-        if (z->cb != PO_NONE && !by_slices)
+        if (z->cb != z->held)
             po_mu_at(mu, &a, 4, z->choice->n[PO_STRASSEN_SLICE], z->cb);
     }
     for (uint32_t l = 0; l < z->levels; l++) {
@@ -278,12 +270,12 @@ static void multiply(build *z, uint32_t at, const uint32_t *u, uint32_t v, uint3
         sums[l] = &of_weights[u[l]];
         fetches = fetches && sums[l]->fetches;
     }
-    uint32_t id = po_mu_add_statement(mu, at, PO_MU_ADD), one;
+    uint32_t id = po_mu_add_statement(mu, at, PO_MU_ADD);
     po_mu_statement *s = &mu->nodes[id].statement;
     s->out = out;
     s->fresh = true;
     uint32_t x = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, a), 0, 0);
-    uint32_t y = weight_sum(z, id, panels, packed, sums, 0, 0, 0, &one);
+    uint32_t y = weight_sum(z, id, panels, packed, sums, 0, 0, 0);
     po_mu_item_of(mu, id, PO_MU_TIMES, x, y, 0);
     s = &mu->nodes[id].statement;
     s->lane = z->k;
@@ -292,7 +284,7 @@ static void multiply(build *z, uint32_t at, const uint32_t *u, uint32_t v, uint3
     s->rows = (uint32_t)z->choice->n[PO_STRASSEN_ROWS];
     if (fetches) { /* the next panel comes from memory meanwhile */
         s->ahead = p->in * p->part[1] * panels->panel;
-        s->ahead_of = one;
+        s->ahead_of = 1; /* its first part */
     }
 }
 
@@ -367,7 +359,7 @@ static void spread(build *z, uint32_t id, int64_t gap) {
     po_mu_measure(z->s->mu, id);
 }
 
-static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
+void po_strassen_apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     po_strassen_parts p;
     po_strassen_parts_of(s->naive, step, choice->n[PO_STRASSEN_LEVELS], &p);
     build z = {.s = s, .p = &p, .choice = choice, .map = po_for_labels(s)};
@@ -376,10 +368,10 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     const char *name = s->naive->nodes[step].name;
     int64_t panel = choice->n[PO_STRASSEN_PANEL];
     prepare(&z);
-    const bool whole = z.rb == PO_NONE, by_slices = choice->n[PO_STRASSEN_BY_SLICES] != 0;
+    const bool whole = z.rb == PO_NONE, by_slices = z.held != PO_NONE;
     int64_t sums = z.direct ? SUMS : PO_STRASSEN_PRODUCTS,
             outer_sums = z.levels > 1 ? PO_STRASSEN_PRODUCTS : 1;
-    const int64_t slices = by_slices ? p.part[1] / choice->n[PO_STRASSEN_SLICE] : 1;
+    const int64_t slices = po_mu_extent(mu, z.held);
     uint32_t v =
         po_mu_add_tensor(mu, "v", whole ? PO_MU_DEVICE : PO_MU_SHARED, 5,
                          (int64_t[]){slices, outer_sums, sums, z.rows, p.part[1] / slices});
@@ -390,7 +382,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
         outer = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.b);
     } else {
         block = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.rb);
-        inner = by_slices ? loop(&z, block, PO_MU_FOR, z.cb) : block;
+        inner = loop(&z, block, PO_MU_FOR, z.held);
         mu->tensors[v].scope = inner;
         transform_inputs(&z, inner, v, sums);
         outer = loop(&z, inner, PO_MU_FOR, z.b);
@@ -402,7 +394,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
                            : mu->nodes[outer].kind == PO_MU_LOOP ? outer
                                                                  : PO_NONE;
     z.map[p.c].n -= z.levels;
-    if (z.cb != PO_NONE && !by_slices)
+    if (z.cb != z.held)
         set_channel(&z, true);
     multiply_all(&z, by_slices ? outer : loop(&z, outer, PO_MU_FOR, z.cb), v, m);
     if (by_slices)
@@ -414,7 +406,3 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     spread(&z, v, PO_STRASSEN_PAD);
     spread(&z, m, 0);
 }
-
-const po_scheduler po_schedule_strassen = {
-    "strassen",         PO_ROUNDS,        po_strassen_list,      apply,
-    po_strassen_family, po_strassen_tell, po_strassen_magnifies, NULL};

@@ -36,10 +36,6 @@ typedef struct po_strassen_parts {
 bool po_strassen_parts_of(const po_mu *mu, uint32_t step, int64_t levels, po_strassen_parts *p);
 
 /* As in po_scheduler. */
-uint32_t po_strassen_list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
-                          uint32_t n);
-int64_t po_strassen_family(const po_choice *choice);
-void po_strassen_tell(const po_choice *choice, po_text *text);
-double po_strassen_magnifies(const po_choice *choice);
+void po_strassen_apply(po_schedule *s, uint32_t step, const po_choice *choice);
 
 #endif

@@ -26,10 +26,6 @@ static const struct {
              {1, {16, 14}, true},
              {2, {16, 22}, false}};
 
-static int64_t extent(const po_mu *mu, uint32_t label) {
-    return mu->labels[label].extent;
-}
-
 static bool lone_label(const po_mu_index *index, uint32_t label) {
     return index->n == 1 && index->terms[0].label == label && index->terms[0].coef == 1 &&
            index->offset == 0;
@@ -56,9 +52,9 @@ static bool find_weight(const po_mu *mu, po_strassen_parts *p) {
 static uint32_t find_halved(const po_mu *mu, const po_strassen_parts *p) {
     uint32_t longest = 0;
     for (uint32_t i = 0; i < p->n_kept; i++) {
-        if (extent(mu, p->kept[i]) >= ENOUGH)
+        if (po_mu_extent(mu, p->kept[i]) >= ENOUGH)
             return i;
-        longest = extent(mu, p->kept[i]) > extent(mu, p->kept[longest]) ? i : longest;
+        longest = po_mu_extent(mu, p->kept[i]) > po_mu_extent(mu, p->kept[longest]) ? i : longest;
     }
     return longest;
 }
@@ -95,16 +91,16 @@ bool po_strassen_parts_of(const po_mu *mu, uint32_t step, int64_t levels, po_str
             return false;
     p->halved = find_halved(mu, p);
     const uint32_t rows = p->kept[p->halved];
-    p->part[0] = po_ceil_div(extent(mu, rows), p->in);
-    p->part[1] = extent(mu, p->c) / p->in;
-    p->part[2] = extent(mu, p->n.lane) / p->in;
+    p->part[0] = po_ceil_div(po_mu_extent(mu, rows), p->in);
+    p->part[1] = po_mu_extent(mu, p->c) / p->in;
+    p->part[2] = po_mu_extent(mu, p->n.lane) / p->in;
     p->tiles = p->part[0];
     for (uint32_t i = 0; i < p->n_kept; i++)
-        p->tiles *= i != p->halved ? extent(mu, p->kept[i]) : 1;
-    bool even = extent(mu, rows) % p->in == 0;
+        p->tiles *= i != p->halved ? po_mu_extent(mu, p->kept[i]) : 1;
+    bool even = po_mu_extent(mu, rows) % p->in == 0;
     return (even || (t->place == PO_MU_DEVICE && po_ends_outside(mu, o, rows))) &&
-           extent(mu, rows) > 1 && extent(mu, p->c) % (p->in * PO_MU_VECTOR) == 0 &&
-           extent(mu, p->n.lane) % (p->in * PO_MU_VECTOR) == 0;
+           po_mu_extent(mu, rows) > 1 && po_mu_extent(mu, p->c) % (p->in * PO_MU_VECTOR) == 0 &&
+           po_mu_extent(mu, p->n.lane) % (p->in * PO_MU_VECTOR) == 0;
 }
 
 /* Rows of a part of the halved label that make a block: the least divisor that gives enough rows,
@@ -112,7 +108,7 @@ bool po_strassen_parts_of(const po_mu *mu, uint32_t step, int64_t levels, po_str
 static int64_t block_of(const po_mu *mu, const po_strassen_parts *p, int64_t enough) {
     int64_t of_one = 1;
     for (uint32_t i = p->halved + 1; i < p->n_kept; i++)
-        of_one *= extent(mu, p->kept[i]);
+        of_one *= po_mu_extent(mu, p->kept[i]);
     for (int64_t rows = 1; rows < p->part[0]; rows++)
         if (p->part[0] % rows == 0 && rows * of_one >= enough)
             return rows;
@@ -154,18 +150,18 @@ static uint32_t list_level(const po_mu *naive, uint32_t step, const po_isa *isa,
     return n;
 }
 
-uint32_t po_strassen_list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
-                          uint32_t n) {
+static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
+                     uint32_t n) {
     for (int64_t levels = 1; levels <= PO_STRASSEN_MOST; levels++)
         n = list_level(naive, step, isa, levels, choices, n);
     return n;
 }
 
-int64_t po_strassen_family(const po_choice *choice) {
+static int64_t family(const po_choice *choice) {
     return choice->n[PO_STRASSEN_LEVELS];
 }
 
-void po_strassen_tell(const po_choice *choice, po_text *text) {
+static void tell(const po_choice *choice, po_text *text) {
     po_text_printf(text, "Strassen%s, %sslices of %lld, tile %lldx%lld, blocks of %lld",
                    choice->n[PO_STRASSEN_LEVELS] > 1 ? " twice" : "",
                    choice->n[PO_STRASSEN_BY_SLICES] ? "by " : "",
@@ -175,6 +171,9 @@ void po_strassen_tell(const po_choice *choice, po_text *text) {
 }
 
 /* An output is up to four products of sums of two, of which one way or the other two would do. */
-double po_strassen_magnifies(const po_choice *choice) {
+static double magnifies(const po_choice *choice) {
     return choice->n[PO_STRASSEN_LEVELS] > 1 ? 36 : 6;
 }
+
+const po_scheduler po_schedule_strassen = {"strassen", PO_ROUNDS, list,      po_strassen_apply,
+                                           family,     tell,      magnifies, NULL};

@@ -12,10 +12,6 @@
 #include "base/num.h"
 #include "ops/sum/bilinear.h"
 
-static int64_t extent(const po_mu *mu, uint32_t label) {
-    return label == PO_NONE ? 1 : mu->labels[label].extent;
-}
-
 /* --- building --- */
 
 typedef struct build {
@@ -406,7 +402,7 @@ static void by_panels(build *z, const char *name, uint32_t packed, const po_pane
     po_schedule *s = z->s;
     po_mu *mu = s->mu;
     const po_mu_conv *v = z->v;
-    int64_t tiles = extent(mu, z->tile), panels = v->outputs / z->panel;
+    int64_t tiles = po_mu_extent(mu, z->tile), panels = v->outputs / z->panel;
     int64_t slices = v->inputs / z->slice;
     int64_t u_dims[] = {panels, slices, v->frames.taps, z->t[0], z->t[1], z->slice, z->panel};
     int64_t m_dims[] = {panels, v->frames.length, z->t[0], z->t[1], tiles, z->panel};
@@ -441,7 +437,7 @@ static void by_rows(build *z, const char *name, uint32_t packed, const po_panels
     po_schedule *s = z->s;
     po_mu *mu = s->mu;
     const po_mu_conv *v = z->v;
-    int64_t tiles = extent(mu, z->tile), panels = v->outputs / z->panel;
+    int64_t tiles = po_mu_extent(mu, z->tile), panels = v->outputs / z->panel;
     int64_t u_dims[] = {panels, 1, v->frames.taps, z->t[0], z->t[1], z->slice, z->panel};
     int64_t m_dims[] = {panels, z->rows, v->frames.length, z->t[0], z->t[1], tiles, z->panel};
     int64_t v_dims[] = {z->rows, z->shots, z->t[0], z->t[1], tiles, v->inputs};
@@ -494,7 +490,7 @@ static uint32_t values_in_panels(build *z, const char *name) {
     return packed;
 }
 
-static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
+void po_winograd_apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     po_mu_conv v;
     build z;
     po_conv_of(s->naive, step, &v);
@@ -515,11 +511,3 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     uint32_t packed = po_pack_weight(s, &p);
     (z.block ? by_rows : by_panels)(&z, name, packed, &p);
 }
-
-static bool plainly(const po_mu *naive, uint32_t step, const po_choice *choice, po_choice *plain) {
-    return po_direct_as_tiles(naive, step, choice->n[PO_WINOGRAD_PANEL], plain);
-}
-
-const po_scheduler po_schedule_winograd = {
-    "winograd",         PO_ROUNDS,        po_winograd_list,      apply,
-    po_winograd_family, po_winograd_tell, po_winograd_magnifies, plainly};

@@ -27,10 +27,6 @@ int64_t po_winograd_tiles(const po_conv_axis *axis, int64_t m);
 void po_winograd_stand_up(po_mu_conv *v);
 
 /* As in po_scheduler. */
-uint32_t po_winograd_list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
-                          uint32_t n);
-int64_t po_winograd_family(const po_choice *choice);
-void po_winograd_tell(const po_choice *choice, po_text *text);
-double po_winograd_magnifies(const po_choice *choice);
+void po_winograd_apply(po_schedule *s, uint32_t step, const po_choice *choice);
 
 #endif

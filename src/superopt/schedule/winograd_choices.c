@@ -103,8 +103,8 @@ static bool tiles_fit(const po_mu *mu, const po_mu_conv *v, int64_t m) {
     return true;
 }
 
-uint32_t po_winograd_list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
-                          uint32_t n) {
+static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
+                     uint32_t n) {
     static const int64_t slices[] = {64, 48, 32, 16}, forms[] = {6, 4, 2};
     /* Larger weights are read from memory for each block: 32 tiles take longer to work by far. */
     enum { LARGEST_WEIGHTS = 3 << 20, MANY_TILES = 32, FEW_TILES = 784, SMALL_MAP = 64 };
@@ -149,11 +149,11 @@ uint32_t po_winograd_list(const po_mu *naive, uint32_t step, const po_isa *isa, 
     return n;
 }
 
-int64_t po_winograd_family(const po_choice *choice) {
+static int64_t family(const po_choice *choice) {
     return 2 * choice->n[PO_WINOGRAD_OUTPUTS] + (choice->n[PO_WINOGRAD_BLOCK] > 0);
 }
 
-void po_winograd_tell(const po_choice *choice, po_text *text) {
+static void tell(const po_choice *choice, po_text *text) {
     po_text_printf(text, "F(%lld) Winograd, ", (long long)choice->n[PO_WINOGRAD_OUTPUTS]);
     if (choice->n[PO_WINOGRAD_BLOCK])
         po_text_printf(text, "%lld tile rows at a time", (long long)choice->n[PO_WINOGRAD_BLOCK]);
@@ -163,6 +163,13 @@ void po_winograd_tell(const po_choice *choice, po_text *text) {
                    (long long)choice->n[PO_WINOGRAD_PANEL]);
 }
 
-double po_winograd_magnifies(const po_choice *choice) {
+static double choice_magnifies(const po_choice *choice) {
     return (double)choice->n[PO_WINOGRAD_MAGNIFIES] / 16;
 }
+
+static bool plainly(const po_mu *naive, uint32_t step, const po_choice *choice, po_choice *plain) {
+    return po_direct_as_tiles(naive, step, choice->n[PO_WINOGRAD_PANEL], plain);
+}
+
+const po_scheduler po_schedule_winograd = {
+    "winograd", PO_ROUNDS, list, po_winograd_apply, family, tell, choice_magnifies, plainly};
