@@ -27,12 +27,13 @@ typedef struct cg_tile_work {
     const char *result; /* what its value's variables start with: "v", "a", those of parts */
     bool result_row, result_lane; /* of them */
     cg_sum sum;
-    int64_t v;           /* vectors at hand: the tile's, or those of a reduced lane */
-    const char *tail;    /* lanes of the last of them in C; NULL: all */
-    int64_t stride;      /* what a body fetches ahead at most, 0: nothing */
-    const char *step;    /* what `h` goes on by: a number, or `hs` */
-    bool paced;          /* `hs` may be anything up to the stride */
-    const char *at_once; /* where each row is stored as soon as it is there; NULL */
+    int64_t v;             /* vectors at hand: the tile's, or those of a reduced lane */
+    const char *tail;      /* lanes of the last of them in C; NULL: all */
+    int64_t stride;        /* what a body fetches ahead at most, 0: nothing */
+    const char *step;      /* what `h` goes on by: a number, or `hs` */
+    bool paced;            /* `hs` may be anything up to the stride */
+    int64_t bodies_a_line; /* of what all bodies of a tile fetch; 0: not known */
+    const char *at_once;   /* where each row is stored as soon as it is there; NULL */
 } cg_tile_work;
 
 static inline int64_t cg_lane_value(const cg_tile_work *w, int64_t v) {
@@ -99,6 +100,9 @@ void cg_sum_lanes(const cg_tile_work *w, bool by_row);
 /* Each tile of rows fetches its share of the slice that comes `ahead` of the one at hand: declares
  * the pointer `h` and sets stride, step and paced. */
 void cg_fetch_ahead(cg_tile_work *w);
+/* Of how many bodies what comes ahead is fetched at once, and the lines that do so before them. */
+int64_t cg_fetch_block(const cg_tile_work *w, const cg_span *span);
+void cg_fetch_for(cg_tile_work *w, int64_t bodies);
 /* A tile that reads what a loop's chunk was filled with before has more time to fetch the weights
  * of the next chunk than the statement that fills it, which does little else than read them. That
  * statement, of a tile's; PO_NONE: none. Whether a tile fetches in its place. The first float that

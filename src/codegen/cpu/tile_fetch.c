@@ -2,6 +2,8 @@
 #include "base/num.h"
 #include "codegen/cpu/tile.h"
 
+#include <string.h>
+
 /* In C, whether these rows are the first of some that the slice at hand is worked for: those of the
  * next sample or line find fetched what comes. Parts of the pool begin with any line, so it is not
  * only the very first. NULL: there are no others. */
@@ -193,6 +195,7 @@ void cg_fetch_ahead(cg_tile_work *w) {
     }
     int64_t share = close ? c.floats : (c.floats + tiles - 1) / tiles;
     w->stride = (share + c.bodies - 1) / c.bodies;
+    w->bodies_a_line = PO_MU_VECTOR * c.bodies / share;
     w->step = po_arena_printf(g->arena, "%lld", (long long)w->stride);
     if (close && row != NULL)
         c.first = c.first ? po_arena_printf(g->arena, "%s == 0 && %s", row, c.first)
@@ -205,6 +208,39 @@ void cg_fetch_ahead(cg_tile_work *w) {
         w->step = "hs";
     }
     cg_line(g, "const float *h = %s;", c.from.data);
+}
+
+/* A line for each few bodies, not the same one in each of them; equal parts of the loop where there
+ * are such. */
+int64_t cg_fetch_block(const cg_tile_work *w, const cg_span *span) {
+    enum { FEW = 4, USUAL = 16, MOST = 128 };
+    int64_t n = w->paced ? USUAL : w->bodies_a_line;
+    n = n > MOST ? MOST : n < FEW ? FEW : n - n % FEW;
+    for (int64_t equal = n; span->count == NULL && 2 * equal > n; equal -= FEW)
+        if (span->full % equal == 0)
+            return equal;
+    return n;
+}
+
+void cg_fetch_for(cg_tile_work *w, int64_t bodies) {
+    cg *g = w->t->g;
+    const int64_t apart = w->paced ? 0 : w->bodies_a_line;
+    const int64_t floats = apart > 0 ? PO_MU_VECTOR * po_ceil_div(bodies, apart) : 0;
+    if (floats > 0 && floats < w->stride * bodies) {
+        /* Whole lines, or none where others have fetched them. */
+        const char *by = strcmp(w->step, "hs") == 0
+                             ? po_arena_printf(g->arena, "(hs > 0 ? %lld : 0)", (long long)floats)
+                             : po_arena_printf(g->arena, "%lld", (long long)floats);
+        cg_line(g, "pk_ahead(h);");
+        for (int64_t i = PO_MU_VECTOR; i < floats; i += PO_MU_VECTOR)
+            cg_line(g, "pk_ahead(h + %lld);", (long long)i);
+        cg_line(g, "h += %s;", by);
+        return;
+    }
+    cg_line(g, "for (long q = 0; q < %lld * %s; q += %d)", (long long)bodies, w->step,
+            PO_MU_VECTOR);
+    cg_line(g, "    pk_ahead(h + q);");
+    cg_line(g, "h += %lld * %s;", (long long)bodies, w->step);
 }
 
 void cg_fetch_fused(cg_tile_work *w) {
