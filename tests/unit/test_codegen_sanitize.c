@@ -186,7 +186,7 @@ static void test_addresses(void **state) {
         skip();
     assert_true(clean(isa, "-fsanitize=address,undefined", 2, 0, 1, NULL, NULL));
     /* A loop that is one too long is seen. */
-    assert_false(clean(isa, "-fsanitize=address,undefined", 2, 0, 100, "i_k < 17;", "i_k < 18;"));
+    assert_false(clean(isa, "-fsanitize=address,undefined", 2, 0, 100, "17 - s_k :", "18 - s_k :"));
 }
 
 static void test_threads(void **state) {
