@@ -86,6 +86,45 @@ static void the_next_chunk_is_fetched_by_tiles(void **state) {
                                          &po_isas[PO_ISA_AVX512], fetches_by_tiles, &cases[c]) > 0);
 }
 
+typedef struct outer {
+    const char *graph;
+    int64_t lines; /* of the map */
+    bool first;
+} outer;
+
+static bool begins_with(const test_printed *choice, const void *user) {
+    const outer *c = user;
+    for (uint32_t n = choice->mu->first; n != PO_NONE; n = choice->mu->nodes[n].next) {
+        const po_mu_node *loop = &choice->mu->nodes[choice->mu->nodes[n].first];
+        assert_int_equal(loop->kind, PO_MU_LOOP);
+        if (strstr(choice->told, "lines as one") == NULL)
+            assert_int_equal(po_mu_extent(choice->mu, loop->label) == c->lines, c->first);
+    }
+    return true;
+}
+
+/* A small weight is read anew for each line of a large map; else each panel is read once. */
+static void lines_are_worked_first(void **state) {
+    (void)state;
+    static const outer cases[] = {
+        {"graph g (x: f32[1,64,57,56]) -> (y) {\n"
+         " y = Conv(x, w: f32[256,64,1,1] random 1) {kernel_shape=[1, 1]}\n}",
+         57, true},
+        {"graph g (x: f32[1,64,57,56]) -> (y) {\n"
+         " y = Conv(x, w: f32[1024,64,1,1] random 1) {kernel_shape=[1, 1]}\n}",
+         57, false},
+        {"graph g (x: f32[1,64,27,28]) -> (y) {\n"
+         " y = Conv(x, w: f32[256,64,1,1] random 1) {kernel_shape=[1, 1]}\n}",
+         27, false},
+        {"graph g (x: f32[1,128,57,56]) -> (y) {\n"
+         " y = Conv(x, w: f32[128,16,3,3] random 1) {kernel_shape=[3, 3], group=8}\n}",
+         55, true},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        assert_true(test_planned_printed(cases[c].graph, "direct", &po_isas[PO_ISA_AVX2],
+                                         begins_with, &cases[c]) > 0);
+}
+
 /* A product of four panels. */
 typedef struct panels {
     uint32_t rows, terms;
@@ -185,6 +224,7 @@ int main(void) {
         cmocka_unit_test(weights_are_fetched_or_not),
         cmocka_unit_test(the_next_chunk_is_fetched_by_tiles),
         cmocka_unit_test(a_panel_is_fetched_once),
+        cmocka_unit_test(lines_are_worked_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

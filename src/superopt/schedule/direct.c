@@ -287,6 +287,16 @@ static int64_t lines_of(const po_isa *isa, const int64_t tile[2], int64_t rows, 
     return all ? lines : of;
 }
 
+/* Whether line after line is worked with all of the weight, rather than panel after panel with all
+ * lines: a small weight stays in the second cache, a large map is read from behind it once. */
+static bool lines_come_first(const po_mu *mu, const po_naive_step *n, uint32_t line) {
+    enum { SMALL = 1 << 15, LARGE = 1 << 17 /* floats */, ENOUGH = 8 /* for threads */ };
+    return line != PO_NONE && po_mu_extent(mu, line) >= ENOUGH &&
+           mu->tensors[n->s->in[n->b].tensor].place == PO_MU_WEIGHT &&
+           po_mu_elements(&mu->tensors[n->s->in[n->b].tensor]) <= SMALL &&
+           po_mu_elements(&mu->tensors[n->s->in[n->a].tensor]) >= LARGE;
+}
+
 static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
                      uint32_t n) {
     enum { MOST_TILES = 3 };
@@ -450,16 +460,23 @@ static void apply_piece(po_schedule *s, const piece *of, const po_choice *choice
         }
     }
     uint32_t weights = weight ? po_pack_weight(s, &p) : PO_NONE;
-    /* Loops: groups and panels, then the outer rows. */
+    /* Loops: panels and groups, then the outer rows, or these first. */
     uint32_t at = po_mu_add_step(s->mu, of->name), grids = 0;
     kept k = {0};
     add_kept(mu, &n, row, &k);
+    const bool joined = choice->n[LINES] > 1;
+    const uint32_t line = joined ? PO_NONE : line_label(mu, &n, row);
+    const bool first = lines_come_first(mu, &n, line);
+    if (first) {
+        at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[line].terms[0].label, 1);
+        grids++;
+    }
     if (number != PO_NONE) {
         at = po_mu_add_loop(s->mu, at, PO_MU_GRID, number, 1);
         grids++;
     }
-    const bool joined = choice->n[LINES] > 1;
-    for (uint32_t i = 0; i < k.n && (grids < 2 || (joined && i + 1 == k.n)); i++, grids++)
+    const uint32_t behind = first ? k.n - 1 : k.n; /* the lines are the last */
+    for (uint32_t i = 0; i < behind && (grids < 2 || (joined && i + 1 == k.n)); i++, grids++)
         at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[k.label[i]].terms[0].label,
                             joined && i + 1 == k.n ? choice->n[LINES] : 1);
     if (grids == 0 && row != PO_NONE && po_mu_extent(mu, row) >= 4 * choice->n[ROWS])
