@@ -32,6 +32,7 @@ typedef struct cg_tile_work {
     int64_t stride;        /* what a body fetches ahead at most, 0: nothing */
     const char *step;      /* what `h` goes on by: a number, or `hs` */
     bool paced;            /* `hs` may be anything up to the stride */
+    bool gated;            /* `hs` is the stride or 0: others have fetched what comes */
     int64_t bodies_a_line; /* of what all bodies of a tile fetch; 0: not known */
     const char *at_once;   /* where each row is stored as soon as it is there; NULL */
 } cg_tile_work;

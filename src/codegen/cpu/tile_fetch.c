@@ -2,8 +2,6 @@
 #include "base/num.h"
 #include "codegen/cpu/tile.h"
 
-#include <string.h>
-
 /* In C, whether these rows are the first of some that the slice at hand is worked for: those of the
  * next sample or line find fetched what comes. Parts of the pool begin with any line, so it is not
  * only the very first. NULL: there are no others. */
@@ -206,6 +204,7 @@ void cg_fetch_ahead(cg_tile_work *w) {
     if (c.first) {
         cg_line(g, "const long hs = %s ? %s : 0;", c.first, w->step);
         w->step = "hs";
+        w->gated = true;
     }
     cg_line(g, "const float *h = %s;", c.from.data);
 }
@@ -227,14 +226,13 @@ void cg_fetch_for(cg_tile_work *w, int64_t bodies) {
     const int64_t apart = w->paced ? 0 : w->bodies_a_line;
     const int64_t floats = apart > 0 ? PO_MU_VECTOR * po_ceil_div(bodies, apart) : 0;
     if (floats > 0 && floats < w->stride * bodies) {
-        /* Whole lines, or none where others have fetched them. */
-        const char *by = strcmp(w->step, "hs") == 0
-                             ? po_arena_printf(g->arena, "(hs > 0 ? %lld : 0)", (long long)floats)
-                             : po_arena_printf(g->arena, "%lld", (long long)floats);
-        cg_line(g, "pk_ahead(h);");
-        for (int64_t i = PO_MU_VECTOR; i < floats; i += PO_MU_VECTOR)
+        if (w->gated)
+            cg_open(g, "if (hs > 0)");
+        for (int64_t i = 0; i < floats; i += PO_MU_VECTOR)
             cg_line(g, "pk_ahead(h + %lld);", (long long)i);
-        cg_line(g, "h += %s;", by);
+        cg_line(g, "h += %lld;", (long long)floats);
+        if (w->gated)
+            cg_close(g);
         return;
     }
     cg_line(g, "for (long q = 0; q < %lld * %s; q += %d)", (long long)bodies, w->step,
