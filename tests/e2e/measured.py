@@ -283,8 +283,11 @@ def case_room(bed):
                               [helper.make_tensor_value_info(x, TensorProto.FLOAT, shape)], weights)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=7),
               bed.path('in.onnx'))
-    code, out, err = bed.run('in.onnx', '-o', 'out.onnx', '-O1', '--threads', '1', '--cache', 'none', '-v',
-                             '--time-limit', '15')
+    for seconds in ('15', '60'):  # beside other work no forms are left to be read after 15 s
+        code, _, err = bed.run('in.onnx', '-o', 'out.onnx', '-O1', '--threads', '1', '--cache', 'none', '-v',
+                               '--time-limit', seconds)
+        if 'a process has room for' in err:
+            break
     expect(code == 0 and 'a process has room for' in err, err[-2000:])
     onnx.checker.check_model(bed.path('out.onnx'))
 
