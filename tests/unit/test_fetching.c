@@ -138,13 +138,15 @@ enum { PANELS = 4, LANES = 16, NOTED = 1 << 16 };
  * again. */
 static bool all_asked_for(const panels *c, bool spoil, double *times) {
     static const char ahead[] = "#define pk_ahead(p) __builtin_prefetch((p), 0, 2)";
-    static const char note[] = "const void *noted[65536];\nsize_t n_noted;\n"
-                               "#define pk_ahead(p) (noted[n_noted++ & 65535] = (p))";
     const po_isa *isa = &po_isas[PO_ISA_AVX2];
     po_ctx ctx;
     po_ctx_init(&ctx);
     po_arena *arena = po_arena_create(&ctx);
     po_mu *mu;
+    const char *recorder = po_arena_printf(arena,
+                                           "const void *noted[%d];\nsize_t n_noted;\n"
+                                           "#define pk_ahead(p) (noted[n_noted++ %% %d] = (p))",
+                                           NOTED, NOTED);
     const char *text = po_arena_printf(
         arena,
         "mugraph m {\n  label m %u label b %d label n %d label k %u\n"
@@ -160,7 +162,7 @@ static bool all_asked_for(const panels *c, bool spoil, double *times) {
     char *at = strstr(printed.data, ahead);
     assert_non_null(at);
     const char *noting = po_arena_printf(arena, "%.*s%s%s", (int)(at - printed.data), printed.data,
-                                         note, at + strlen(ahead));
+                                         recorder, at + strlen(ahead));
     if (spoil) {
         at = strstr(strstr(noting, "const float *h = "), "h += ");
         assert_non_null(at);

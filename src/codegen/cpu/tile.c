@@ -296,15 +296,8 @@ static po_status body(cg_tile_work *w) {
     cg_brace(g);
     if (!w->t->lane_reduced && w->s->combine == PO_MU_ADD)
         cg_hide_rows(w, w->unroll, w->n_reduced);
-    for (int64_t i = 0; i < w->stride; i += PO_MU_VECTOR) {
-        if (w->paced && i == PO_MU_VECTOR) /* with few rows alone */
-            cg_open(g, "if (hs > %d)", PO_MU_VECTOR);
-        cg_line(g, "pk_ahead(h + %lld);", (long long)i);
-    }
-    if (w->paced && w->stride > PO_MU_VECTOR)
-        cg_close(g);
     if (w->stride > 0)
-        cg_line(g, "h += %s;", w->step);
+        cg_fetch_for(w, 1);
     for (uint32_t k = 0; k < w->s->n_in; k++)
         if (!cg_is_held(w, k) && is_turned(w, &w->s->in[k]))
             load_turned(w, k);

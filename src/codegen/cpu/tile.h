@@ -33,7 +33,7 @@ typedef struct cg_tile_work {
     const char *step;      /* what `h` goes on by: a number, or `hs` */
     bool paced;            /* `hs` may be anything up to the stride */
     bool gated;            /* `hs` is the stride or 0: others have fetched what comes */
-    int64_t bodies_a_line; /* of what all bodies of a tile fetch; 0: not known */
+    int64_t bodies_a_line; /* of what they fetch; 0: not known, or more than a line each */
     const char *at_once;   /* where each row is stored as soon as it is there; NULL */
 } cg_tile_work;
 
@@ -103,7 +103,7 @@ void cg_sum_lanes(const cg_tile_work *w, bool by_row);
 void cg_fetch_ahead(cg_tile_work *w);
 /* Of how many bodies what comes ahead is fetched at once, and the lines that do so before them. */
 int64_t cg_fetch_block(const cg_tile_work *w, const cg_span *span);
-void cg_fetch_for(cg_tile_work *w, int64_t bodies);
+void cg_fetch_for(const cg_tile_work *w, int64_t bodies);
 /* A tile that reads what a loop's chunk was filled with before has more time to fetch the weights
  * of the next chunk than the statement that fills it, which does little else than read them. That
  * statement, of a tile's; PO_NONE: none. Whether a tile fetches in its place. The first float that

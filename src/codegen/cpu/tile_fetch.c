@@ -221,24 +221,43 @@ int64_t cg_fetch_block(const cg_tile_work *w, const cg_span *span) {
     return n;
 }
 
-void cg_fetch_for(cg_tile_work *w, int64_t bodies) {
+static void ask_for(cg *g, int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; i += PO_MU_VECTOR)
+        cg_line(g, "pk_ahead(h + %lld);", (long long)i);
+}
+
+/* Before each body: all that it may ask for, with few rows alone more than a line. */
+static void fetch_for_one(const cg_tile_work *w) {
     cg *g = w->t->g;
-    const int64_t apart = w->paced ? 0 : w->bodies_a_line;
-    const int64_t floats = apart > 0 ? PO_MU_VECTOR * po_ceil_div(bodies, apart) : 0;
-    if (floats > 0 && floats < w->stride * bodies) {
+    const bool more = w->paced && w->stride > PO_MU_VECTOR;
+    ask_for(g, 0, more ? PO_MU_VECTOR : w->stride);
+    if (more) {
+        cg_open(g, "if (hs > %d)", PO_MU_VECTOR);
+        ask_for(g, PO_MU_VECTOR, w->stride);
+        cg_close(g);
+    }
+    cg_line(g, "h += %s;", w->step);
+}
+
+void cg_fetch_for(const cg_tile_work *w, int64_t bodies) {
+    cg *g = w->t->g;
+    const int64_t lines = w->bodies_a_line > 0 ? po_ceil_div(bodies, w->bodies_a_line) : 0;
+    const int64_t floats = lines * PO_MU_VECTOR;
+    if (bodies == 1) {
+        fetch_for_one(w);
+    } else if (floats > 0 && floats < w->stride * bodies) {
         if (w->gated)
             cg_open(g, "if (hs > 0)");
-        for (int64_t i = 0; i < floats; i += PO_MU_VECTOR)
-            cg_line(g, "pk_ahead(h + %lld);", (long long)i);
+        ask_for(g, 0, floats);
         cg_line(g, "h += %lld;", (long long)floats);
         if (w->gated)
             cg_close(g);
-        return;
+    } else {
+        cg_line(g, "for (long q = 0; q < %lld * %s; q += %d)", (long long)bodies, w->step,
+                PO_MU_VECTOR);
+        cg_line(g, "    pk_ahead(h + q);");
+        cg_line(g, "h += %lld * %s;", (long long)bodies, w->step);
     }
-    cg_line(g, "for (long q = 0; q < %lld * %s; q += %d)", (long long)bodies, w->step,
-            PO_MU_VECTOR);
-    cg_line(g, "    pk_ahead(h + q);");
-    cg_line(g, "h += %lld * %s;", (long long)bodies, w->step);
 }
 
 void cg_fetch_fused(cg_tile_work *w) {
