@@ -65,6 +65,14 @@ static void input_untyped(po_arena *a, Onnx__ModelProto *m) {
 static void weight_of_other_type(po_arena *a, Onnx__ModelProto *m) {
     TM_ADD(a, m->graph, input, tm_info(a, "w", PO_F64, 2, two_three));
 }
+static void pooled(po_arena *a, Onnx__ModelProto *m, int64_t samples) {
+    const int64_t none[] = {samples, 2, 0, 5};
+    TM_ADD(a, m->graph, input, tm_info(a, "map", PO_F32, 4, none));
+    tm_add_node(a, m, "GlobalAveragePool", "map", "p");
+}
+static void nothing_pooled(po_arena *a, Onnx__ModelProto *m) {
+    pooled(a, m, 1);
+}
 static void call_wide(po_arena *a, Onnx__ModelProto *m) {
     Onnx__FunctionProto *f = tm_function(a, "d", "F", "a", "b");
     TM_ADD(a, f, node, tm_node(a, "Relu", "a", "b"));
@@ -76,6 +84,9 @@ static void call_wide(po_arena *a, Onnx__ModelProto *m) {
 
 /* --- what may run --- */
 
+static void no_samples(po_arena *a, Onnx__ModelProto *m) {
+    pooled(a, m, 0);
+}
 static Onnx__TypeProto__Tensor *type_of_x(Onnx__ModelProto *m) {
     return m->graph->input[0]->type->tensor_type;
 }
@@ -133,8 +144,10 @@ static const tm_case cases[] = {
     {"an unknown attribute", attribute_unknown, "the operator has no attribute 'foo' at opset 17"},
     {"an input without type", input_untyped, "graph/input[0] 'x': input 'x' has no type"},
     {"a weight of another type", weight_of_other_type, "tensor 'w' is declared with another type"},
+    {"an empty map pooled", nothing_pooled, "there is nothing in its input to pool"},
     {"a call with an input too many", call_wide, "the call of 'F' has too many inputs"},
     {"open dims", open_dims, NULL},
+    {"no samples to pool", no_samples, NULL},
     {"no rank", unranked, NULL},
     {"another domain", foreign, NULL},
     {"after another domain", after_foreign, NULL},

@@ -120,13 +120,14 @@ static const char *slowly(po_arena *arena, const char *start) {
     return text.data;
 }
 
-/* Optional files are left out where they would be late, and the last file is told. */
+/* Optional files are left out where they would be late, and the last file is told. How late is not
+ * read off two lines, which take a compiler as long as its start does. */
 static void what_would_be_late_is_left_out(void **state) {
     (void)state;
     static const struct {
         double from_now; /* 0: no limit */
         bool left_out;
-    } cases[] = {{0, false}, {600, false}, {-1, true}};
+    } cases[] = {{0, false}, {120, false}, {-1, true}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         po_ctx ctx;
         po_ctx_init(&ctx);

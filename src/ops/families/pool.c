@@ -6,6 +6,16 @@
 
 /* --- shapes --- */
 
+/* Runtimes pool no map that is empty, unless there is none of it. */
+static po_status takes_elements(po_infer *infer, const po_type *x) {
+    bool empty = false;
+    for (uint32_t k = 1; k < x->rank; k++)
+        empty |= x->dims[k].value == 0;
+    return empty && x->dims[0].value > 0
+               ? po_rule_bad(infer->ctx, infer->node, "there is nothing in its input to pool")
+               : PO_OK;
+}
+
 po_status po_infer_pool(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
     po_window w;
@@ -16,6 +26,7 @@ po_status po_infer_pool(po_infer *infer) {
     if (x->rank < 3)
         return po_rule_bad(infer->ctx, infer->node, "input must have rank 3 or more (found %u)",
                            x->rank);
+    PO_TRY(takes_elements(infer, x));
     PO_TRY(po_window_read(infer->ctx, infer->graph, infer->node, x->rank - 2, NULL, &w));
     w.arena = infer->arena;
     for (uint32_t k = 0; k < infer->n_out; k++) {
@@ -38,6 +49,7 @@ po_status po_infer_global_pool(po_infer *infer) {
     if (x->rank < 2)
         return po_rule_bad(infer->ctx, infer->node, "input must have rank 2 or more (found %u)",
                            x->rank);
+    PO_TRY(takes_elements(infer, x));
     po_dim *dims = po_rule_out(infer, 0, x->dtype, x->rank);
     for (uint32_t k = 0; k < x->rank; k++)
         dims[k] = k < 2 ? x->dims[k] : PO_DIM(1);
