@@ -208,15 +208,6 @@ static int64_t equal_parts(int64_t lanes) {
     return best;
 }
 
-/* Panels for a number of lanes that is none of whole vectors: in one piece rows of a weight would
- * be read 64 lanes at a time, in strides: 13 GB/s instead of 35. Equal parts, or for 18385 classes,
- * which have none, whole panels and a rest; 0: one piece. */
-static int64_t uneven_panels(int64_t lanes) {
-    enum { WHOLE = 64, FEW = 8 };
-    const int64_t parts = equal_parts(lanes);
-    return parts > 0 ? parts : lanes >= (int64_t)FEW * WHOLE ? WHOLE : 0;
-}
-
 /* Of the tiles that may be the one that costs least; TILES: none. */
 static uint32_t cheapest(const po_isa *isa, const bool *may, int64_t rows) {
     uint32_t best = TILES;
@@ -241,6 +232,22 @@ static po_choice in_tiles(uint32_t tile, int64_t panel, uint32_t row, int64_t ro
     choice.n[ROWS] = tiles[tile][1] < rows ? tiles[tile][1] : rows;
     choice.n[ROW] = row == PO_NONE ? -1 : (int64_t)row;
     return choice;
+}
+
+/* The tiles that cost least, of panels as they are or of `panel` lanes (0: one piece), at most so
+ * many. */
+static uint32_t add_tiles(const po_isa *isa, bool *may, int64_t rows, uint32_t most, int64_t panel,
+                          uint32_t row, po_choice *choices, uint32_t n) {
+    for (uint32_t taken = 0; taken < most && n < PO_CHOICES_MAX; taken++) {
+        const uint32_t best = cheapest(isa, may, rows);
+        /* Tiles higher than the map are all the same to it. */
+        if (best == TILES || (taken && tiles[best][1] > rows))
+            break;
+        for (uint32_t i = 0; i < TILES; i++)
+            may[i] &= !prints_same(isa, tiles[i], tiles[best], rows);
+        choices[n++] = in_tiles(best, panel < 0 ? tiles[best][0] : panel, row, rows);
+    }
+    return n;
 }
 
 /* The label around the rows whose steps are their lines: PO_NONE where the weights move with it. */
@@ -299,7 +306,7 @@ static bool lines_come_first(const po_mu *mu, const po_naive_step *n, uint32_t l
 
 static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_choice *choices,
                      uint32_t n) {
-    enum { MOST_TILES = 3 };
+    enum { MOST_TILES = 3, UNEVEN_TILES = 2, LEAST_PANELS = 8 };
     po_naive_step p;
     if (!po_naive_step_of(naive, step, &p) || !p.product)
         return n;
@@ -309,28 +316,25 @@ static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_ch
     bool weight = naive->tensors[p.s->in[p.b].tensor].place == PO_MU_WEIGHT;
     if (!weight && (row == PO_NONE || !values_fit(naive, &p)))
         return n;
-    uint32_t first = n;
+    const uint32_t first = n;
+    const bool uneven = lanes % PO_MU_VECTOR != 0;
     bool may[TILES];
+    /* Many lanes that are none of whole vectors are panels and a rest, a step of its own: in one
+     * piece rows of a weight are read so many lanes at a time, in strides: 13 GB/s instead of 35.
+     */
     for (uint32_t i = 0; i < TILES; i++) {
-        int64_t panel = tiles[i][0];
-        may[i] = (lanes % PO_MU_VECTOR == 0 ? lanes % panel == 0 : panel == 64) &&
-                 (!weight || panels_fit(naive, &p, lanes % panel ? lanes : panel));
+        const int64_t panel = tiles[i][0];
+        may[i] = (uneven ? weight && lanes >= LEAST_PANELS * panel : lanes % panel == 0) &&
+                 (!weight || panels_fit(naive, &p, panel));
     }
-    int64_t parts = weight && lanes % PO_MU_VECTOR != 0 ? uneven_panels(lanes) : 0;
-    if (parts > 0 && !panels_fit(naive, &p, parts))
-        parts = 0;
-    for (uint32_t taken = 0; taken < MOST_TILES && n < PO_CHOICES_MAX; taken++) {
-        const uint32_t best = cheapest(isa, may, rows);
-        /* Tiles higher than the map are all the same to it. */
-        if (best == TILES || (taken && tiles[best][1] > rows))
-            break;
+    n = add_tiles(isa, may, rows, uneven ? UNEVEN_TILES : MOST_TILES, -1, row, choices, n);
+    /* In equal parts, and in one piece without padding. */
+    const int64_t parts = weight && uneven ? equal_parts(lanes) : 0;
+    for (uint32_t k = parts > 0 && panels_fit(naive, &p, parts) ? 0 : 1; uneven && k < 2; k++) {
+        const int64_t panel = k == 0 ? parts : 0;
         for (uint32_t i = 0; i < TILES; i++)
-            may[i] &= !prints_same(isa, tiles[i], tiles[best], rows);
-        choices[n++] = in_tiles(best, lanes % PO_MU_VECTOR ? parts : tiles[best][0], row, rows);
-    }
-    if (parts > 0 && n > first && n < PO_CHOICES_MAX) { /* without padding */
-        choices[n] = choices[first];
-        choices[n++].n[PANEL] = 0;
+            may[i] = tiles[i][0] == 64 && (!weight || panels_fit(naive, &p, panel ? panel : lanes));
+        n = add_tiles(isa, may, rows, n > first ? 1 : MOST_TILES, panel, row, choices, n);
     }
     const uint32_t around = line_label(naive, &p, row);
     const int64_t lines = around == PO_NONE ? 1 : po_mu_extent(naive, around);
