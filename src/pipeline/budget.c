@@ -55,8 +55,8 @@ static const ends heavy = {{
 /* Schedules are compiled and read, and then the library is compiled: on a busy machine it is that
  * which must not be cut. What is not needed goes to the parts that follow. */
 static const ends light_kernels = {{
-    [PO_PART_JUDGE] = 0.16,
-    [PO_PART_READ] = 0.42,
+    [PO_PART_JUDGE] = 0.12,
+    [PO_PART_READ] = 0.46,
     [PO_PART_KERNELS] = 0.66,
     [PO_PART_CHOOSE] = 0.67,
     [PO_PART_FORMS] = 0.69,

@@ -112,6 +112,26 @@ static void ends_without_regions(void **state) {
     alarm(0);
 }
 
+/* Where there is no time to read schedules, those that are likely best are taken: maxima of rows
+ * are found in vectors, not number by number. */
+static void unread_is_not_slow(void **state) {
+    (void)state;
+    fixture f;
+    po_kernel_variant form;
+    start(&f, "graph g (x: f32[64,96]) -> (y) {\n"
+              " a = MatMul(x, w: f32[96,256] random 1)\n y = Softmax(a)\n}");
+    f.plan.measure = true;
+    f.plan.until = po_now() - 1;
+    assert_int_equal(variants(&f, NULL, &form), PO_OK);
+    assert_int_equal(form.regions.n, 1);
+    assert_true(form.plans[0].n_steps > 1);
+    assert_int_equal(form.plans[0].unread, form.plans[0].n_steps);
+    for (uint32_t i = 0; i < form.plans[0].n_steps; i++)
+        if (strstr(form.plans[0].steps[i].schedule, "plain loops"))
+            fail_msg("%s", form.plans[0].steps[i].name);
+    end(&f);
+}
+
 /* --- open sizes --- */
 
 /* The form of a model with open sizes, of which every region has a program. */
@@ -532,6 +552,7 @@ int main(void) {
         cmocka_unit_test(several_families),
         cmocka_unit_test(partly_right),
         cmocka_unit_test(ends_without_regions),
+        cmocka_unit_test(unread_is_not_slow),
         cmocka_unit_test(of_any_size),
         cmocka_unit_test(what_cannot_be_opened_stays_outside),
         cmocka_unit_test(of_unknown_size),

@@ -39,7 +39,7 @@ po_status po_plan_read_beside(planning *p, uint32_t plan) {
     for (uint32_t k = 0; k < BOTH; k++)
         for (uint32_t i = 0; i < both[k]->n_steps; i++)
             wanted[forms[k][i]] = true;
-    PO_TRY(po_plan_read(p, wanted, NULL));
+    PO_TRY(po_plan_read(p, wanted, NULL, 1));
     for (uint32_t k = 0; k < BOTH; k++)
         read[k] = read_again(p, both[k], forms[k]);
     for (uint32_t k = 0; k < BOTH && read[0] && read[1]; k++)

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "superopt/schedule/internal.h"
 
-const po_part_size po_part_usual = {1 << 20, 1 << 22, 1 << 17, 24, 1 << 26, 16};
+const po_part_size po_part_usual = {1 << 20, 1 << 22, 1 << 17, 24, 1 << 24, 16};
 
 bool po_look_at_steps(po_arena *arena, const po_mu *naive, uint32_t step, uint32_t n_steps,
                       po_looked_steps *n) {

@@ -43,7 +43,10 @@ typedef struct planning {
     po_step_values **last; /* for po_check_step */
     band *bands;
     uint32_t n_bands, cap_bands;
-    bool cut; /* readings ended with their time */
+    double until;  /* of the readings under way; 0: no limit */
+    double a_form; /* seconds that one took in the last batch, compiled and read; 0: not known */
+    bool cut;      /* readings ended with their time */
+    bool unread;   /* those of steps did */
 } planning;
 
 /* The number of a form, a new one where it is not known; spread as in po_timed_kernel.
@@ -60,8 +63,8 @@ po_status po_plan_is_open(const planning *p, po_arena *scratch, po_mu *mu,
                           const po_standalone_step *lone, const char *name, bool *is,
                           po_hash *wide);
 /* Reads or times what is not known yet of the forms that are wanted, those of most weight first
- * (NULL: all alike). */
-po_status po_plan_read(planning *p, bool *wanted, const double *weight);
+ * (NULL: all alike), each of so many steps. */
+po_status po_plan_read(planning *p, bool *wanted, const double *weight, uint32_t steps);
 
 /* readings.c: the cache's key of a form's reading, as the code of `isa`. */
 po_hash po_plan_reading_key(const planning *p, uint32_t form, uint32_t isa);

@@ -146,13 +146,16 @@ static po_status read_some(planning *p, const uint32_t *which, uint32_t n, uint3
     po_timed_kernel *batch = PO_NEW_N(p->scratch, po_timed_kernel, n);
     for (uint32_t i = 0; i < n; i++)
         batch[i] = p->forms[which[i]];
-    po_limit limit = po_limit_begin(p->ctx, p->options->until);
+    const double start = po_now();
+    po_limit limit = po_limit_begin(p->ctx, p->until);
     po_status status = po_ctx_poll(p->ctx);
     if (status == PO_OK)
         status = po_time_kernels(p->ctx, p->options->cc, isa, batch, n);
     bool cut = po_limit_end(p->ctx, &limit, &status);
     PO_TRY(status);
     p->cut |= cut;
+    if (!cut)
+        p->a_form = (po_now() - start) / n;
     for (uint32_t i = 0; i < n; i++) {
         p->seconds[which[i]] = batch[i].seconds;
         if (p->options->cache && batch[i].seconds != 0 && !cut)
@@ -163,11 +166,18 @@ static po_status read_some(planning *p, const uint32_t *which, uint32_t n, uint3
 }
 
 /* Forms that are compiled, compared and timed together: where time ends before all of them are, few
- * have been lost. A reading is so many runs. */
-static uint32_t so_many_at_a_time(const planning *p, const uint32_t *which, uint32_t n) {
-    enum { MOST = 32, RUNS = 20 };
+ * have been lost. A reading is so many runs. As many as will be done in time, where that is a few:
+ * what is compiled and not timed is lost; 0: none. */
+static uint32_t so_many_at_a_time(const planning *p, const uint32_t *which, uint32_t n,
+                                  uint32_t steps) {
+    enum { MOST = 32, RUNS = 20, FEW = 3 };
     static const double longest = 4;
     double seconds = 0;
+    if (p->until > 0 && p->a_form > 0) {
+        const double in_time = (p->until - po_now()) / (p->a_form * steps);
+        if (in_time < n && in_time < MOST)
+            n = in_time < FEW ? 0 : (uint32_t)in_time;
+    }
     for (uint32_t i = 0; i < n && i < MOST; i++) {
         seconds += RUNS * po_plan_estimated(p->forms[which[i]].mu);
         if (i > 0 && seconds > longest)
@@ -176,9 +186,10 @@ static uint32_t so_many_at_a_time(const planning *p, const uint32_t *which, uint
     return n < MOST ? n : MOST;
 }
 
-/* Times the forms that are wanted, those first whose steps take most of the whole (`weight`, by
- * form; NULL: all alike): the time may end before all are read. */
-static po_status read_forms(planning *p, const bool *wanted, const double *weight, uint32_t isa) {
+/* Times the forms that are wanted, each of so many steps, those first whose steps take most of the
+ * whole (`weight`, by form; NULL: all alike): the time may end before all are read. */
+static po_status read_forms(planning *p, const bool *wanted, const double *weight, uint32_t steps,
+                            uint32_t isa) {
     uint32_t n = 0, *which = PO_NEW_N(p->scratch, uint32_t, p->n_forms);
     for (uint32_t i = 0; i < p->n_forms; i++) {
         if (!wanted[i])
@@ -190,9 +201,11 @@ static po_status read_forms(planning *p, const bool *wanted, const double *weigh
     }
     if (n > 0 && !p->cut)
         po_log(p->ctx, "timing %u of %u schedules of %u steps", n, p->n_forms, p->n_steps);
-    for (uint32_t at = 0, some; at < n && !p->cut; at += some) {
-        some = so_many_at_a_time(p, which + at, n - at);
-        PO_TRY(read_some(p, which + at, some, isa));
+    for (uint32_t at = 0, some; at < n && !p->cut; at += some, steps = 1) {
+        some = so_many_at_a_time(p, which + at, n - at, steps);
+        p->cut |= some == 0;
+        if (some > 0)
+            PO_TRY(read_some(p, which + at, some, isa));
     }
     return PO_OK;
 }
@@ -210,30 +223,41 @@ static const double *weights_of(const planning *p, const double *parts) {
 static po_status read_round(planning *p, uint32_t round, const double *parts, uint32_t isa) {
     bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms);
     want(p, round, parts, wanted);
-    return read_forms(p, wanted, weights_of(p, parts), isa);
+    return read_forms(p, wanted, weights_of(p, parts), 1, isa);
 }
 
-po_status po_plan_read(planning *p, bool *wanted, const double *weight) {
+po_status po_plan_read(planning *p, bool *wanted, const double *weight, uint32_t steps) {
     uint32_t isa = po_isa_of_machine();
     for (uint32_t i = 0; i < p->n_forms; i++)
         wanted[i] = wanted[i] && p->seconds[i] == 0 && !po_plan_recall(p, i, isa, &p->seconds[i]);
-    PO_TRY(read_forms(p, wanted, weight, isa));
+    PO_TRY(read_forms(p, wanted, weight, steps, isa));
     po_plan_remember(p, isa);
     return PO_OK;
 }
 
-/* What is not known yet, and worth it, is timed. */
-static po_status measure(planning *p) {
+/* What is not known yet, and worth it, is timed until then. */
+static po_status measure(planning *p, double until) {
     enum { ROUNDS = 2 };
     uint32_t isa = po_isa_of_machine();
     for (uint32_t i = 0; i < p->n_forms; i++)
         if (!po_plan_recall(p, i, isa, &p->seconds[i]))
             p->seconds[i] = 0;
     const double *parts = parts_of(p);
+    p->until = until;
     for (uint32_t round = 0; round < ROUNDS; round++)
         PO_TRY(read_round(p, round, parts, isa));
+    p->unread = p->cut;
+    p->until = p->options->until;
     po_plan_remember(p, isa);
     return PO_OK;
+}
+
+/* Steps have so much of the time that there is: bands of them have more to gain than the smallest
+ * steps, which come last. What they leave is for these. */
+static double until_bands(const planning *p) {
+    static const double of_steps = 0.6;
+    const double until = p->options->until, now = po_now();
+    return until > now ? now + of_steps * (until - now) : until;
 }
 
 static double held_by(const po_mu *mu) {
@@ -262,11 +286,13 @@ static double least_of(const planning *p, step *s, bool read, bool measured) {
 }
 
 /* A step for which nothing was found to be right takes its region with it. */
-static void choose(planning *p, bool measured) {
+static void choose(planning *p, uint32_t n_plans, bool measured) {
+    for (uint32_t i = 0; i < n_plans; i++)
+        p->plans[i].unread = 0;
     for (uint32_t i = 0; i < p->n_steps; i++) {
         step *s = &p->steps[i];
         double best = least_of(p, s, measured, measured);
-        if (best == 0 && measured && p->cut) { /* not one was read in time */
+        if (best == 0 && measured && p->unread) { /* not one was read in time */
             best = least_of(p, s, false, true);
             p->plans[s->plan].unread += best > 0;
         }
@@ -472,7 +498,8 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     PO_TRY(lower_all(&p, graph, regions));
     bool measured = options->measure;
     if (measured) {
-        po_status status = measure(&p);
+        po_status status = measure(&p, until_bands(&p));
+        p.cut = false;
         if (status == PO_UNSUPPORTED || status == PO_RUNTIME) {
             po_log(ctx, "schedules are estimated: %s", ctx->error.message);
             po_ctx_clear(ctx);
@@ -481,7 +508,7 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
             PO_TRY(status);
         }
     }
-    choose(&p, measured);
+    choose(&p, regions->n, measured);
     for (uint32_t i = 0; i < regions->n && measured; i++)
         if (!plans[i].failed) {
             build(&p, p.scratch, i, true);
@@ -489,6 +516,10 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         }
     if (measured)
         PO_TRY(po_plan_row_fusions(&p));
+    if (measured && p.unread && !p.cut) {
+        PO_TRY(measure(&p, options->until));
+        choose(&p, regions->n, measured);
+    }
     for (uint32_t i = 0; i < regions->n; i++)
         if (plans[i].lowered.mu) {
             if (!plans[i].failed)

@@ -294,7 +294,7 @@ po_status po_plan_add_wide(planning *p, uint32_t plan, bool measured) {
     for (uint32_t i = 0; i < n; i++)
         wanted[rivals[i].form[0]] = wanted[rivals[i].form[1]] = true;
     if (n > 0 && measured)
-        PO_TRY(po_plan_read(p, wanted, NULL));
+        PO_TRY(po_plan_read(p, wanted, NULL, 1));
     double saved, lost;
     n = keep_faster(p, rivals, n, measured, &saved, &lost);
     if (n == 0 || saved < worth_it * larger * seconds_here(p, plan, measured))

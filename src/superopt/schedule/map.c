@@ -172,11 +172,12 @@ static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_ch
     uint32_t across = !lanes ? reduced_lane(naive, &p) : PO_NONE;
     if (n < PO_CHOICES_MAX && row == PO_NONE && across != PO_NONE &&
         naive->labels[across].extent >= PO_MU_VECTOR) {
-        choices[n] = (po_choice){.how = &po_schedule_map};
-        choices[n].n[LANE] = (int64_t)across;
-        choices[n].n[VECTORS] = naive->labels[across].extent >= INT64_C(4) * PO_MU_VECTOR ? 4 : 1;
-        choices[n].n[ROW] = -1;
-        n++;
+        /* The first is taken where there is no time to read both: plain loops do as much work. */
+        po_choice *vectors_across = &choices[n - 1];
+        choices[n++] = *vectors_across;
+        vectors_across->n[LANE] = (int64_t)across;
+        vectors_across->n[VECTORS] =
+            naive->labels[across].extent >= INT64_C(4) * PO_MU_VECTOR ? 4 : 1;
     }
     return n;
 }
