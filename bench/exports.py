@@ -5,7 +5,7 @@
                                     --exports` makes)
 
 Writes OUTDIR/NAME_ts.onnx (torch.onnx.export as it was, by tracing, opset 17) and NAME_dyn.onnx
-(by torch.export, opset 18) for every name: text classifiers and encoders, an image classifier, a
+(by torch.export, opset 18) for every name: text classifiers and encoders, image classifiers, a
 text encoder that reads one token of each sample, decoders with a cache. Sizes are those of small
 models that people use, or a few layers of larger ones. Then
 
@@ -119,11 +119,17 @@ def clip_text():
                       lambda m, i, a: m(input_ids=i, attention_mask=a).text_embeds))
 
 
-def deit():
+def image(name):
+    """A network of timm for images; what its batch norms have seen is drawn, as if it were
+    trained."""
     import timm
-    model = timm.create_model('deit_tiny_patch16_224', pretrained=False)
-    return {'model': model, 'inputs': (torch.randn(2, 3, 224, 224),), 'names': ['x'],
-            'outputs': ['out'], 'axes': {'x': {0: 'batch'}, 'out': {0: 'batch'}},
+    model = timm.create_model(name, pretrained=False)
+    for m in model.modules():
+        if isinstance(m, torch.nn.BatchNorm2d):
+            m.running_mean.normal_(0, 0.1)
+            m.running_var.uniform_(0.5, 1.5)
+    return {'model': model, 'inputs': (torch.randn(2, *model.pretrained_cfg['input_size']),),
+            'names': ['x'], 'outputs': ['out'], 'axes': {'x': {0: 'batch'}, 'out': {0: 'batch'}},
             'shapes': ({0: torch.export.Dim('batch', max=64)},)}
 
 
@@ -175,9 +181,16 @@ MODELS = {
     'bge_first_token': lambda: text(bert(12, 384, first_token)),
     'sentence_mean': lambda: text(bert(3, 384, mean)),
     'clip_text': clip_text,
-    'deit_tiny': deit,
+    'deit_tiny': lambda: image('deit_tiny_patch16_224'),
     'shared_heads': shared_heads,
     'qwen_two_layers': qwen,
+    'efficientnet': lambda: image('efficientnet_b0'),
+    'mobilenet_v3': lambda: image('mobilenetv3_large_100'),
+    'mobilevit': lambda: image('mobilevit_s'),
+    'regnet_y': lambda: image('regnety_004'),
+    'levit': lambda: image('levit_128s'),
+    'edgenext': lambda: image('edgenext_xx_small'),
+    'convnext_atto': lambda: image('convnext_atto'),
 }
 
 
