@@ -135,7 +135,8 @@ static void test_windows(void **state) {
     check("AveragePool", "N,4,H,W", "strides", 2, (int64_t[]){3, 2},
           "f32[\"N\",4,\"(max(1, floor(H/3)))\",\"(floor((W + 1)/2) - 1)\"]", false);
     check("MaxPool", "1,4,1,2", "strides", 2, (int64_t[]){2, 2}, "f32[1,4,?,1]", false);
-    check("MaxPool", "1,4,0,3", "strides", 2, (int64_t[]){3, 3}, "f32[1,4,?,1]", false);
+    /* Of no samples. */
+    check("MaxPool", "0,4,0,3", "strides", 2, (int64_t[]){3, 3}, "f32[0,4,?,1]", false);
     check("ConvTranspose", "N,8,5,W", "output_shape", 2, (int64_t[]){9, 9}, "f32[\"N\",4,9,9]",
           false);
 }
@@ -154,6 +155,8 @@ static void test_windows_refuse(void **state) {
     }
     check("Conv", "1,4,9,9", "pads", 4, (int64_t[]){0, 0, 0, INT64_MIN}, "pads", true);
     check("Conv", "1,4,9,9", "pads", 3, (int64_t[]){0, 0, 0}, "pads has 3 items", true);
+    check("MaxPool", "1,4,0,3", "strides", 2, (int64_t[]){3, 3}, "nothing in its input", true);
+    check("AveragePool", "2,0,9,9", NULL, 0, NULL, "nothing in its input", true);
     check("Conv", "1,5,9,9", NULL, 0, NULL, "channels of input and weights differ", true);
     check("Conv", "1,4,9", NULL, 0, NULL, "ranks", true);
 }

@@ -86,6 +86,7 @@ static const int64_t least_bands =
     4; /* for threads; twice as many where no row is computed twice */
 static const int64_t many_bands = 16; /* from so many on an odd number is dealt out well enough */
 static const double bytes_a_second = 3e10; /* that leave the second cache and come back */
+static const double rarely_best = 0.1;     /* bands of half as many rows are: these are read last */
 
 static po_status is_for_all(const planning *p, const po_row_fusion *b, bool *is) {
     *is = p->options->open == NULL;
@@ -234,7 +235,8 @@ po_status po_plan_candidates(planning *p, uint32_t plan) {
             if (apart == PO_NONE)
                 apart = po_plan_add_band(p, joins[i].first, &one_by_one, NULL, spread, PO_NONE,
                                          joins[i].gain);
-            po_plan_add_band(p, joins[i].first, &b, NULL, spread, apart, joins[i].gain);
+            po_plan_add_band(p, joins[i].first, &b, NULL, spread, apart,
+                             k == 0 ? joins[i].gain : rarely_best * joins[i].gain);
         }
     }
     return PO_OK;
