@@ -9,18 +9,16 @@ Each is a model of its own, MatMul and Relu, of which petopt makes a kernel that
 (scripts/deps.sh --bench). Prints a table in Markdown.
 """
 import argparse
+import json
 import os
-import random
 import re
-import statistics
 import subprocess
+import sys
 import tempfile
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-
-import beside
 
 SHAPES = ['40x120x6625', '64x256x1001', '128x768x3002', '128x768x10007', '128x768x3072']
 
@@ -36,7 +34,7 @@ def product(rows, terms, columns):
 
 
 def read(args, shape, folder):
-    """(schedule, milliseconds of both, ratio, its interval, control)."""
+    """The schedule, and what bench/beside.py says: of the runtime, the kernel, the control."""
     path = os.path.join(folder, shape)
     onnx.save(product(*map(int, shape.split('x'))), path + '.onnx')
     told = subprocess.run([os.path.join(args.build, 'petopt'), path + '.onnx', '-o', path + '.out.onnx',
@@ -45,13 +43,11 @@ def read(args, shape, folder):
                           capture_output=True, text=True, check=True).stderr
     schedule = re.search(r'region 0, .*?: (.*?); [\d.]+ ms', told)
     library = os.path.join(path + '.kernels', 'libpetopt_kernels.so')
-    files = [(path + '.onnx', ''), (path + '.out.onnx', library)]
-    times = beside.read(files, args.threads, args.rounds, [])
-    ratios = [[a / b for a, b in zip(times[0], other)] for other in times]
-    low, high = beside.interval(ratios[1], random.Random(2))
-    return (schedule.group(1) if schedule else '-', statistics.median(times[0]),
-            statistics.median(times[1]), statistics.median(ratios[1]), low, high,
-            statistics.median(ratios[2]))
+    rows = json.loads(subprocess.run(
+        [sys.executable, '-B', os.path.join(os.path.dirname(os.path.abspath(__file__)), 'beside.py'),
+         path + '.onnx', f'{path}.out.onnx={library}', '--threads', str(args.threads), '--rounds',
+         str(args.rounds), '--json'], capture_output=True, text=True, check=True).stdout)
+    return schedule.group(1) if schedule else '-', rows
 
 
 def main():
@@ -65,9 +61,10 @@ def main():
           '| --- | --- | --- | --- | --- | --- |', flush=True)
     for shape in args.shapes:
         with tempfile.TemporaryDirectory() as folder:
-            schedule, own, its, ratio, low, high, control = read(args, shape, folder)
-        print(f'| {shape.replace("x", " x ")} | {schedule} | {own:.2f} | {its:.2f} | {ratio:.2f}x '
-              f'({low:.2f} to {high:.2f}) | {control:.2f} |', flush=True)
+            schedule, (own, its, control) = read(args, shape, folder)
+        print(f'| {shape.replace("x", " x ")} | {schedule} | {own["ms"]:.2f} | {its["ms"]:.2f} | '
+              f'{its["ratio"]:.2f}x ({its["ratio_low"]:.2f} to {its["ratio_high"]:.2f}) | '
+              f'{control["ratio"]:.2f} |', flush=True)
 
 
 if __name__ == '__main__':
