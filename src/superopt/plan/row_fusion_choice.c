@@ -280,7 +280,7 @@ static void choose(planning *p) {
 }
 
 po_status po_plan_row_fusions(planning *p) {
-    enum { PAIR = 2 /* steps of most bands */ };
+    enum { STEPS = 3 /* of most bands, for what one takes to compile */ };
     if (p->n_bands == 0)
         return PO_OK;
     bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms + 1);
@@ -290,7 +290,7 @@ po_status po_plan_row_fusions(planning *p) {
         wanted[b->form] = true;
         gain[b->form] = fmax(gain[b->form], b->gain);
     }
-    PO_TRY(po_plan_read(p, wanted, gain, PAIR));
+    PO_TRY(po_plan_read(p, wanted, gain, STEPS));
     choose(p);
     for (uint32_t i = 0; i < p->n_bands; i++) {
         const band *b = &p->bands[i];
