@@ -320,8 +320,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_ch
     const bool uneven = lanes % PO_MU_VECTOR != 0;
     bool may[TILES];
     /* Many lanes that are none of whole vectors are panels and a rest, a step of its own: in one
-     * piece rows of a weight are read so many lanes at a time, in strides: 13 GB/s instead of 35.
-     */
+     * piece rows of a weight are read in strides, at 13 GB/s instead of 35. */
     for (uint32_t i = 0; i < TILES; i++) {
         const int64_t panel = tiles[i][0];
         may[i] = (uneven ? weight && lanes >= LEAST_PANELS * panel : lanes % panel == 0) &&
@@ -329,12 +328,14 @@ static uint32_t list(const po_mu *naive, uint32_t step, const po_isa *isa, po_ch
     }
     n = add_tiles(isa, may, rows, uneven ? UNEVEN_TILES : MOST_TILES, -1, row, choices, n);
     /* In equal parts, and in one piece without padding. */
-    const int64_t parts = weight && uneven ? equal_parts(lanes) : 0;
-    for (uint32_t k = parts > 0 && panels_fit(naive, &p, parts) ? 0 : 1; uneven && k < 2; k++) {
-        const int64_t panel = k == 0 ? parts : 0;
+    const int64_t widths[] = {weight ? equal_parts(lanes) : 0, lanes};
+    for (uint32_t k = 0; k < 2 && uneven; k++) {
+        if (widths[k] == 0 || (weight && !panels_fit(naive, &p, widths[k])))
+            continue;
         for (uint32_t i = 0; i < TILES; i++)
-            may[i] = tiles[i][0] == 64 && (!weight || panels_fit(naive, &p, panel ? panel : lanes));
-        n = add_tiles(isa, may, rows, n > first ? 1 : MOST_TILES, panel, row, choices, n);
+            may[i] = tiles[i][0] == 64;
+        n = add_tiles(isa, may, rows, n > first ? 1 : MOST_TILES, widths[k] < lanes ? widths[k] : 0,
+                      row, choices, n);
     }
     const uint32_t around = line_label(naive, &p, row);
     const int64_t lines = around == PO_NONE ? 1 : po_mu_extent(naive, around);
