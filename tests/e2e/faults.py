@@ -152,8 +152,9 @@ class Run:
                 end_left_behind(os.path.realpath(root))
             self.left = contents(folder)
             self.cache = contents(root).get('cache')
-            # Another candidate, where the best could not be tried: then it is right all the same.
-            self.equal = self.code == 0 and config.good and \
+            # Another candidate, where the best could not be tried: then it is right all the same. A
+            # process that tries one has its own count, and may be the first that is killed.
+            self.equal = self.code in (0, -signal.SIGKILL) and config.good and \
                 self.left.get(OUT) not in [OLD[OUT]] + [g[OUT] for g in config.good] and \
                 subprocess.run([args.petopt, 'verify', model, os.path.join(folder, OUT)], capture_output=True,
                                timeout=120).returncode == 0
@@ -203,7 +204,8 @@ def is_new(left, config):
 def complaint(run, config, fault):
     """What is wrong with a disturbed run, or None."""
     if fault.endswith('!') and run.code == -9:
-        if run.left.get(OUT) not in [OLD[OUT]] + [g[OUT] for g in config.good] and not config.loose:
+        if run.left.get(OUT) not in [OLD[OUT]] + [g[OUT] for g in config.good] and not run.equal and \
+                not config.loose:
             return 'killed: OUT is none of the files that it may be'
         return mixed(run.left) and f'killed: {mixed(run.left)}'
     if run.code == 0:
