@@ -106,6 +106,9 @@ po_status po_signature_check(po_ctx *ctx, const po_graph *graph, const po_node *
 /* And the element types of the node's inputs, as far as the graph's values have one. */
 po_status po_signature_types(po_ctx *ctx, const po_graph *graph, const po_node *node);
 po_status po_signature_outputs(po_ctx *ctx, const po_graph *graph, const po_node *node);
+/* Whether the node may take and give tensors of type `to` wherever it has `from`: its operator is
+ * known to, and no output has `from` but as an input has it (an attribute may say it: Cast). */
+bool po_signature_retypes(const po_graph *graph, const po_node *node, po_dtype from, po_dtype to);
 
 /* An attribute's value where present, else the default of the row for the model's opset. */
 int64_t po_op_int(const po_graph *graph, const po_node *node, const char *name);

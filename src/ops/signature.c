@@ -177,3 +177,35 @@ po_status po_signature_types(po_ctx *ctx, const po_graph *graph, const po_node *
     }
     return PO_OK;
 }
+
+/* The letter of a tensor of that type at a place, of one that may be of type `to` as well; 0 where
+ * it is another's place; -1 where it may not. */
+static int retyped(const po_graph *graph, const signature *s, const char *params, uint32_t at,
+                   po_value_id value, po_dtype from, po_dtype to) {
+    if (value == PO_NONE)
+        return 0;
+    const po_type *t = &graph->values[value].type;
+    param p;
+    if (t->kind != PO_TYPE_TENSOR || t->dtype != from)
+        return 0;
+    if (!param_at(params, at, &p) || !(s->types[p.letter - 'A'] >> to & 1))
+        return -1;
+    return p.letter;
+}
+
+bool po_signature_retypes(const po_graph *graph, const po_node *node, po_dtype from, po_dtype to) {
+    const signature *s = find(graph, node);
+    uint32_t taken = 0;
+    for (uint32_t k = 0; s && k < node->n_in; k++) {
+        const int letter = retyped(graph, s, s->in, k, node->in[k], from, to);
+        if (letter < 0)
+            return false;
+        taken |= letter > 0 ? 1u << (letter - 'A') : 0;
+    }
+    for (uint32_t k = 0; s && k < node->n_out; k++) {
+        const int letter = retyped(graph, s, s->out, k, node->out[k], from, to);
+        if (letter < 0 || (letter > 0 && !(taken >> (letter - 'A') & 1)))
+            return false;
+    }
+    return s != NULL;
+}

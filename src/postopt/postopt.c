@@ -2,11 +2,13 @@
 #include "postopt/postopt.h"
 #include "rewrite/passes.h"
 
-/* Tiny weights first, before others are made of them. Then rows of tables: functions are taken
- * apart there yet. Activations and norms then: affine folding would take their constants away. Then
- * hard-swish: its scale joins the affine chain behind it. Algebra last: it looks for convolutions
- * that read one another, which folding leaves. */
+/* Half precision first: the other laws are for float. Then tiny weights, before others are made of
+ * them. Then rows of tables: functions are taken apart there yet. Activations and norms then:
+ * affine folding would take their constants away. Then hard-swish: its scale joins the affine chain
+ * behind it. Algebra last: it looks for convolutions that read one another, which folding leaves.
+ */
 static const po_law_group passes[] = {
+    {PO_LAW_HALF, PO_LAW_HALF, 0, 0},
     {PO_LAW_TINY, PO_LAW_TINY, 0, 0},
     {PO_LAW_TABLE_ROWS, PO_LAW_TABLE_FUNCTION, PO_ALGEBRA_COMPOSE, 1},
     {PO_LAW_NORM, PO_LAW_NORM_GROUP, 0, 0},

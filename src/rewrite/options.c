@@ -11,6 +11,7 @@ po_postopt_options po_postopt_defaults(void) {
                                 .spread_gates = true,
                                 .sums = true,
                                 .split_moves = true,
+                                .half = true,
                                 .tiny = true,
                                 .spectra = true,
                                 .masks = true};
@@ -27,6 +28,6 @@ po_postopt_options po_postopt_plain(uint32_t algebra) {
 
 po_postopt_options po_postopt_gpu(void) {
     po_postopt_options options = po_postopt_plain(0);
-    options.norms = false;
+    options.norms = options.half = false;
     return options;
 }

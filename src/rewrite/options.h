@@ -82,6 +82,7 @@ typedef struct po_postopt_options {
     bool sums; /* sums that only a norm reads as Sum: runtimes join Add with the norm, and the
                   joint kernel is slower than both */
     bool split_moves;             /* DepthToSpace of large maps as two single-axis moves */
+    bool half;                    /* half precision worked in float */
     bool tiny;                    /* weights below 2^-100 as zeros */
     bool spectra;                 /* spectra of frames as convolutions */
     bool lone_norms;              /* a batch norm that no neighbour takes as Mul and Add */

@@ -78,6 +78,12 @@ static po_postopt_options spellings(void) {
     return o;
 }
 
+static po_postopt_options half(void) {
+    po_postopt_options o = bare();
+    o.half = true;
+    return o;
+}
+
 static po_postopt_options tiny(void) {
     po_postopt_options o = bare();
     o.tiny = true;
@@ -123,6 +129,7 @@ static const struct {
     {"postopt: gates", gated, PROMISE_FORM},
     {"postopt: HardSwish nodes", gated_node, PROMISE_FORM},
     {"postopt: spellings", spellings, PROMISE_FORM},
+    {"postopt: half precision", half, PROMISE_REAL},
     {"postopt: tiny weights", tiny, PROMISE_REAL},
     {"postopt: spectra", spectra, PROMISE_REAL},
     {"postopt", po_postopt_defaults, PROMISE_FORM},

@@ -19,11 +19,11 @@ po_pfractions po_pc_fractions(po_field field) {
     return f;
 }
 
-/* How far a number near 1 of this type may be from the one that is meant. An eight-bit float is
- * taken at its word: it is too coarse to stand for another number. */
+/* How far a number near 1 of this type may be from the one that is meant. Floats of 16 and 8 bits
+ * are taken at their word, as floats that they are cast to are: almost every number is within their
+ * rounding of some fraction. */
 static double half_bit(po_dtype dtype) {
-    double half = po_dtype_half_bit(dtype), coarsest = po_dtype_half_bit(PO_BF16);
-    return half > 0 && half <= coarsest ? half : po_dtype_half_bit(PO_F32);
+    return po_dtype_half_bit(dtype == PO_F64 ? PO_F64 : PO_F32);
 }
 
 /* Half a unit in the last place of a normal number of this type. A double that is a float was one.

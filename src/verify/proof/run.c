@@ -400,6 +400,16 @@ static void keep_result(po_prun *run, po_hash print, po_psize size, uint32_t n_o
     po_hash_map_put(run->reuse, print, run->n_kept - 1);
 }
 
+/* The same product of floats of another width has this node's own type. */
+static po_ptensor *taken_over(const po_pnode *n, po_ptensor *kept) {
+    const po_ptensor *in = n->in[0];
+    if (!kept || !in || kept->dtype == in->dtype ||
+        po_dtype_class_of(in->dtype) != PO_CLASS_FLOAT ||
+        po_dtype_class_of(kept->dtype) != PO_CLASS_FLOAT)
+        return kept ? po_pt_use(kept) : NULL;
+    return po_pt_view(n->run, kept, in->dtype, kept->rank, kept->dims);
+}
+
 static po_psize inputs_size(const po_pnode *n) {
     po_psize size = {0, 0};
     for (uint32_t k = 0; k < n->node->n_in; k++)
@@ -424,7 +434,7 @@ static po_status evaluate(frame *f, po_pnode *n) {
         uint32_t i = po_hash_map_get(run->reuse, print);
         if (i != PO_NONE && run->kept[i].n_out == n->node->n_out) {
             for (uint32_t k = 0; k < n->node->n_out; k++)
-                n->out[k] = run->kept[i].out[k] ? po_pt_use(run->kept[i].out[k]) : NULL;
+                n->out[k] = taken_over(n, run->kept[i].out[k]);
             run->reused++;
             /* Inputs that are equal here, and might not be as terms. */
             po_prun_compared(run, run->kept[i].size, 1, 0);
