@@ -3,6 +3,7 @@
 #include "pipeline/variants.h"
 
 #include "ops/samples.h"
+#include "pipeline/half_weights.h"
 #include "pipeline/old_ir.h"
 #include "pipeline/usual_sizes.h"
 #include "verify/inputs/inputs.h"
@@ -401,6 +402,8 @@ po_status po_variant_make(const po_run *run, po_variant_list *list, const po_var
     PO_TRY(status);
     if (!out)
         return PO_OK;
+    if (made->counts.fired[PO_LAW_HALF] > 0)
+        PO_TRY(po_half_weights(run->ctx, out));
     po_old_ir_constants(run->ctx, out);
     po_run_hold(run, out);
     made->number = po_variant_add(run, list, name, out, plan, &made->counts);

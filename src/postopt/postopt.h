@@ -1,8 +1,8 @@
 /* postopt: algebra within float rounding, and the spelling that the target runtime runs fastest.
  * Affine chains go into the weights of their neighbours; activations, norms and what is left of
  * affine chains are written in the form chosen by the options, so that several variants can be
- * made and measured. Only f32 and f64 arithmetic is rearranged; half precision and quantised
- * parts pass through. */
+ * made and measured. Only f32 and f64 arithmetic is rearranged; half precision is worked in
+ * f32 first, quantised parts pass through. */
 #ifndef PO_POSTOPT_POSTOPT_H
 #define PO_POSTOPT_POSTOPT_H
 

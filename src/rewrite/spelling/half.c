@@ -53,11 +53,13 @@ static po_value_id cast(po_graph *graph, po_node_id place, po_value_id x, po_dty
     return y;
 }
 
-/* A value in float, for a node at that place: what a node makes so, a constant, or a cast. */
+/* A value in float, for a node at that place: what a node makes so, a constant, or a cast. Weights
+ * that a body shares with the graph around it are cast, and not there once more. */
 static po_value_id wide_of(widening *w, po_arena *scratch, po_node_id place, po_value_id value) {
     if (!is_half(w->graph, value) || value >= w->known)
         return value;
-    if (w->wide[value] == PO_NONE && po_graph_constant(w->graph, value))
+    if (w->wide[value] == PO_NONE && w->graph->values[value].outer == PO_NONE &&
+        po_graph_constant(w->graph, value))
         w->wide[value] =
             po_add_recipe(w->graph, NULL, PO_F32, po_recipe_doubles(w->graph, scratch, value));
     if (w->wide[value] == PO_NONE)
