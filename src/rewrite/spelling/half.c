@@ -1,11 +1,12 @@
 /* Half precision worked in float.
  *
  * ONNX Runtime's CPU has hardly an operator in half precision: it puts casts around what it cannot
- * work and takes out the pairs that meet, after it has looked for what can be fused. So it rounds
- * to half precision where a value leaves, and nowhere inside. Written like that from the start, the
- * inside is a model in float: the runtime fuses it, and all other laws and kernels are for it too.
- * A cast that the model has stays, and rounds. What only moves data is worked in float where it
- * gets floats; else it stays in half precision, and its result is cast. */
+ * work and takes out the pairs that meet, those with a cast of the model too, after it has looked
+ * for what can be fused. So it rounds to half precision where a value leaves, and nowhere inside.
+ * Written like that from the start, the inside is a model in float: the runtime fuses it, and all
+ * other laws and kernels are for it too. Two casts of the model that meet stay, and round. What
+ * only moves data is worked in float where it gets floats; else it stays in half precision, and its
+ * result is cast. */
 #include "ops/recipe/recipe.h"
 #include "rewrite/passes.h"
 
@@ -62,6 +63,9 @@ static po_value_id wide_of(widening *w, po_arena *scratch, po_node_id place, po_
         po_graph_constant(w->graph, value))
         w->wide[value] =
             po_add_recipe(w->graph, NULL, PO_F32, po_recipe_doubles(w->graph, scratch, value));
+    const po_node *made = po_made_by(w->graph, value, PO_OP_Cast);
+    if (made && w->graph->values[made->in[0]].type.dtype == PO_F32)
+        w->wide[value] = made->in[0];
     if (w->wide[value] == PO_NONE)
         w->wide[value] = cast(w->graph, place, value, PO_F32);
     return w->wide[value];

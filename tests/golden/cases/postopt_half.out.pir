@@ -9,10 +9,8 @@ graph g (x: f16["N",4], i: i64["N"]) -> (y, z, u) {
   petopt_4 = MatMul(petopt_2, petopt_3: f32[4,2]) : f32["N",2]
   petopt_5 = Transpose(petopt_4) {perm=[1, 0]} : f32[2,"N"]
   petopt_6 = Sigmoid(petopt_5) : f32[2,"N"]
-  y = Cast(petopt_6) {to=10} : f16[2,"N"] @ petopt_10
+  y = Cast(petopt_6) {to=10} : f16[2,"N"] @ petopt_9
   z = Exp(petopt_4) : f32["N",2]
-  h = Cast(petopt_4) {to=10} : f16["N",2]
-  petopt_7 = Cast(h) {to=1} : f32["N",2] @ petopt_7
-  petopt_8 = Tanh(petopt_7) : f32["N",2]
-  u = Cast(petopt_8) {to=10} : f16["N",2] @ petopt_9
+  petopt_7 = Tanh(petopt_4) : f32["N",2]
+  u = Cast(petopt_7) {to=10} : f16["N",2] @ petopt_8
 }
