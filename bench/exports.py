@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Models as PyTorch's two exporters write them, with open dims and random weights.
 
-  exports.py OUTDIR [NAME ...]      (run by .deps/exports/bin/python3, which `scripts/deps.sh
+  exports.py OUTDIR [NAME ...] [--half]   (run by .deps/exports/bin/python3, which `scripts/deps.sh
                                     --exports` makes)
 
 Writes OUTDIR/NAME_ts.onnx (torch.onnx.export as it was, by tracing, opset 17) and NAME_dyn.onnx
-(by torch.export, opset 18) for every name: text classifiers and encoders, image classifiers, a
+(by torch.export, opset 18) for every name, with --half both of the model in half precision, as
+NAME_half_ts.onnx and NAME_half_dyn.onnx: text classifiers and encoders, image classifiers, a
 text encoder that reads one token of each sample, decoders with a cache. Sizes are those of small
 models that people use, or a few layers of larger ones. Then
 
@@ -194,6 +195,11 @@ MODELS = {
 }
 
 
+def halved(made):
+    return {**made, 'model': made['model'].half(),
+            'inputs': tuple(x.half() if x.is_floating_point() else x for x in made['inputs'])}
+
+
 def export(made, path, traced):
     model = made['model'].eval()
     if traced:
@@ -209,12 +215,16 @@ def export(made, path, traced):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('outdir')
+    p.add_argument('--half', action='store_true', help='in half precision')
     p.add_argument('names', nargs='*', metavar='NAME', help=', '.join(MODELS))
     a = p.parse_args()
     warnings.filterwarnings('ignore')
     os.makedirs(a.outdir, exist_ok=True)
     for name in a.names or MODELS:
         made = MODELS[name]()
+        if a.half:
+            made = halved(made)
+            name += '_half'
         for traced in (True, False):
             if not traced and 'shapes' not in made:
                 continue
