@@ -377,10 +377,10 @@ static const test_sample samples[] = {
      " b = Add(x, c: f32[3,6] random 1)\n s = Softmax(b) {axis=-1}\n y = MatMul(s, v)\n"
      " k = Where(m, b, l: f32[] {-10000})\n t = Softmax(k) {axis=-1}\n z = Log(t)\n}",
      "ReduceMax", "Softmax", 2, ARITHMETIC},
-    {"half precision passes through",
+    {"a scale in half precision, which is worked in float",
      "graph g (x: f16[1,4,6,6]) -> (y) {\n"
      " c = Conv(x, w: f16[8,4,3,3] random 1)\n y = Mul(c, s: f16[1] {0.3})\n}",
-     "", "Mul", 1, ARITHMETIC},
+     "Mul", "Cast", 2, ARITHMETIC},
     {"a scale that would overflow stays",
      "graph g (x: f32[1,4,6,6]) -> (y) {\n"
      " c = Conv(x, w: f32[8,4,3,3] {1e20})\n y = Mul(c, s: f32[1] {1e20})\n}",
