@@ -269,6 +269,14 @@ po_value_id po_add_transpose(po_graph *graph, po_node_id place, po_value_id x, u
     return y;
 }
 
+po_value_id po_add_cast(po_graph *graph, po_node_id place, po_value_id x, po_dtype to) {
+    po_type type = graph->values[x].type;
+    type.dtype = to;
+    po_value_id y = po_add_op(graph, place, PO_OP_Cast, 1, &x, &type);
+    po_node_set_int(graph, graph->values[y].producer, "to", (int64_t)to);
+    return y;
+}
+
 po_value_id po_add_concat(po_graph *graph, po_node_id place, uint32_t n, const po_value_id *in,
                           int64_t axis, const po_type *type) {
     po_value_id y = po_add_op(graph, place, PO_OP_Concat, n, in, type);

@@ -88,6 +88,9 @@ po_value_id po_add_like(po_graph *graph, po_node_id place, const po_node *like, 
 po_value_id po_add_transpose(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
                              const int64_t *perm, const po_type *type);
 
+/* Adds a Cast of x beside `place`; returns its output. */
+po_value_id po_add_cast(po_graph *graph, po_node_id place, po_value_id x, po_dtype to);
+
 /* Adds a Concat along an axis beside `place`; returns its output. */
 po_value_id po_add_concat(po_graph *graph, po_node_id place, uint32_t n, const po_value_id *in,
                           int64_t axis, const po_type *type);

@@ -73,14 +73,11 @@ static po_status halve(po_ctx *ctx, po_graph *graph, void *user) {
             value->n_outputs > 0 || t->dtype != PO_F32 || t->count < FEW || !all_half(t))
             continue;
         PO_TRY(po_ctx_poll(ctx));
-        const po_type type = value->type;
         const po_node_id place = value->uses[0].node;
         const po_value_id half = halved(graph, scratch, v);
         if (half == PO_NONE)
             continue;
-        const po_value_id wide = po_add_op(graph, place, PO_OP_Cast, 1, &half, &type);
-        po_node_set_int(graph, graph->values[wide].producer, "to", PO_F32);
-        po_substitute(graph, v, wide);
+        po_substitute(graph, v, po_add_cast(graph, place, half, PO_F32));
     }
     po_arena_free(scratch);
     return PO_OK;

@@ -155,7 +155,7 @@ PLANTED = [
     ('HALF', 'rewrite/spelling/half.c', 'w->wide[y] = out[k];', 'w->wide[y] = out[0];', 'half precision'),
     ('HALF', 'rewrite/spelling/half.c', 'w->graph->values[node->out[0]].type.dtype == PO_F32', 'true', 'half precision'),
     ('HALF', 'rewrite/spelling/half.c', 'w->graph->values[made->in[0]].type.dtype == PO_F32', 'true', 'half precision'),
-    ('HALF', 'rewrite/spelling/half.c', 'w->worked[y] ? cast(graph, id, wide, PO_F16) : wide', 'wide', 'half precision'),
+    ('HALF', 'rewrite/spelling/half.c', 'w->worked[y] ? po_add_cast(graph, id, wide, PO_F16) : wide', 'wide', 'half precision'),
     ('HALF', 'ops/signature.c', '(letter > 0 && !(taken >> (letter - \'A\') & 1))', 'false', 'half precision'),
     ('HALF', 'rewrite/spelling/half.c', 'po_recipe_doubles(w->graph, scratch, value)',
      'po_recipe_neg(scratch, po_recipe_doubles(w->graph, scratch, value))', 'half precision'),

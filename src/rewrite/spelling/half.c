@@ -27,8 +27,8 @@ static bool was_worked(const widening *w, po_value_id value) {
 }
 
 static bool is_worked(const widening *w, const po_node *node) {
-    const uint32_t not_arithmetic =
-        PO_OPF_CONTROL | PO_OPF_QUANTIZE | PO_OPF_RANDOM | PO_OPF_MOVES_DATA | PO_OPF_SHAPE_ONLY;
+    const uint32_t never = PO_OPF_CONTROL | PO_OPF_QUANTIZE | PO_OPF_RANDOM;
+    const uint32_t moves = PO_OPF_MOVES_DATA | PO_OPF_SHAPE_ONLY;
     bool half = false, worked = false;
     for (uint32_t k = 0; k < node->n_in; k++) {
         half |= is_half(w->graph, node->in[k]);
@@ -36,8 +36,7 @@ static bool is_worked(const widening *w, const po_node *node) {
     }
     if (!half || node->op == PO_OP_Cast || !po_signature_retypes(w->graph, node, PO_F16, PO_F32))
         return false;
-    return worked ? !po_op_has(node->op, PO_OPF_CONTROL | PO_OPF_QUANTIZE | PO_OPF_RANDOM)
-                  : !po_op_has(node->op, not_arithmetic);
+    return !po_op_has(node->op, worked ? never : never | moves);
 }
 
 static po_type in_float(const po_graph *graph, po_value_id value) {
@@ -46,28 +45,21 @@ static po_type in_float(const po_graph *graph, po_value_id value) {
     return type;
 }
 
-static po_value_id cast(po_graph *graph, po_node_id place, po_value_id x, po_dtype to) {
-    po_type type = graph->values[x].type;
-    type.dtype = to;
-    po_value_id y = po_add_op(graph, place, PO_OP_Cast, 1, &x, &type);
-    po_node_set_int(graph, graph->values[y].producer, "to", (int64_t)to);
-    return y;
-}
-
 /* A value in float, for a node at that place: what a node makes so, a constant, or a cast. Weights
  * that a body shares with the graph around it are cast, and not there once more. */
 static po_value_id wide_of(widening *w, po_arena *scratch, po_node_id place, po_value_id value) {
     if (!is_half(w->graph, value) || value >= w->known)
         return value;
-    if (w->wide[value] == PO_NONE && w->graph->values[value].outer == PO_NONE &&
-        po_graph_constant(w->graph, value))
-        w->wide[value] =
-            po_add_recipe(w->graph, NULL, PO_F32, po_recipe_doubles(w->graph, scratch, value));
+    if (w->wide[value] != PO_NONE)
+        return w->wide[value];
     const po_node *made = po_made_by(w->graph, value, PO_OP_Cast);
     if (made && w->graph->values[made->in[0]].type.dtype == PO_F32)
         w->wide[value] = made->in[0];
+    else if (w->graph->values[value].outer == PO_NONE && po_graph_constant(w->graph, value))
+        w->wide[value] =
+            po_add_recipe(w->graph, NULL, PO_F32, po_recipe_doubles(w->graph, scratch, value));
     if (w->wide[value] == PO_NONE)
-        w->wide[value] = cast(w->graph, place, value, PO_F32);
+        w->wide[value] = po_add_cast(w->graph, place, value, PO_F32);
     return w->wide[value];
 }
 
@@ -101,7 +93,7 @@ static void replace(widening *w, po_node_id id) {
         if (y == PO_NONE || (graph->values[y].n_uses == 0 && graph->values[y].n_outputs == 0))
             continue;
         const po_value_id wide = w->wide[y];
-        po_substitute(graph, y, w->worked[y] ? cast(graph, id, wide, PO_F16) : wide);
+        po_substitute(graph, y, w->worked[y] ? po_add_cast(graph, id, wide, PO_F16) : wide);
         if (graph->nodes[id].removed)
             return;
     }

@@ -153,7 +153,7 @@ static void screen(uint32_t n, const double *restrict v, double half, uint64_t *
 
 void po_pc_residues(const po_prun *run, const po_tensor *tensor, uint32_t *out) {
     bool lone = tensor->count == 1;
-    double half = fmax(half_bit(tensor->dtype), half_bit(PO_F32));
+    const double half = half_bit(PO_F32);
     uint64_t maybe[PIECE];
     double v[PIECE];
     for (int64_t at = 0; at < tensor->count; at += PIECE) {
