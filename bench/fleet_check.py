@@ -169,6 +169,18 @@ class OneHot(onnx.reference.op_run.OpRun):
         return (np.moveaxis(np.where(at, values[1], values[0]).astype(values.dtype), -1, axis),)
 
 
+class STFT(onnx.reference.op_run.OpRun):
+    """The evaluator's own takes no signal of rank 2."""
+
+    def _run(self, signal, step, window=None, length=None, onesided=None):
+        x = np.asarray(signal).reshape(signal.shape[0], -1)  # real ones alone
+        n = int(np.asarray(length)) if length is not None else len(window)
+        at = np.arange(0, x.shape[1] - n + 1, int(np.asarray(step)))
+        frames = x[:, at[:, None] + np.arange(n)] * (1 if window is None else window)
+        y = np.fft.fft(frames)[..., :n // 2 + 1 if onesided in (None, 1) else n]
+        return (np.stack([y.real, y.imag], -1).astype(x.dtype),)
+
+
 def exactly(path, feed, w):
     """The original's outputs in float64, floats again; none where that takes too long or fails."""
     def stop(*_):
@@ -182,7 +194,7 @@ def exactly(path, feed, w):
         m = onnx.load(path)
         widen(m.graph)
         f8 = {n: x.astype('f8') if x.dtype == np.float32 else x for n, x in feed.items()}
-        found = onnx.reference.ReferenceEvaluator(m, new_ops=[GlobalMaxPool, OneHot]).run(None, f8)
+        found = onnx.reference.ReferenceEvaluator(m, new_ops=[GlobalMaxPool, OneHot, STFT]).run(None, f8)
         return [[np.asarray(g).astype(x.dtype) if isinstance(x, np.ndarray) and x.dtype.kind == 'f' else x
                  for g, x in zip(found, w)]]
     except Exception:
